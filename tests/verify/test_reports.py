@@ -276,7 +276,7 @@ def test_the_page_has_what_an_engineer_asks_for() -> None:
         "p50 51 ms/step 51 ms/step", "p90 91 ms/step", "p99 100 ms/step", "one-time costs such as tracing 2.5 s",
         "peak host memory 3,072 MiB", "(NVML) 1,024 MiB", "(TensorFlow) 5,120 MiB -",
         "GPU utilisation while measuring 80%", "1,200 to 1,980 MHz", "300 W", "heat (50% of the samples)",
-        "device that computed the results GPU:0 CPU:0", "tflint-gpu verify --device gpu:0 --seed 7 --select TFG202 --at 3:5 train.py",
+        "device that holds the results GPU:0 CPU:0", "tflint-gpu verify --device gpu:0 --seed 7 --select TFG202 --at 3:5 train.py",
         "GPU 0 is busy", "confirmed (busy GPU)",
         "while the flagged program measured, another process was on the GPU with 3.0 GiB",
     ):  # fmt: skip

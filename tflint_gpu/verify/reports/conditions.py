@@ -85,7 +85,7 @@ def spread(result: Verification) -> Iterator[tuple[str, str, str]]:
         ("SM clock while measuring", lambda side: _range(side, lambda moment: moment.clock, "MHz")),
         ("power while measuring", lambda side: _range(side, lambda moment: moment.power, "W")),
         ("throttled while measuring", _slowed),
-        ("device that computed the results", figures.used_devices),
+        ("device that holds the results", figures.used_devices),
     ]
     for name, text in rows:
         flagged, repaired = text(result.before), text(result.after)

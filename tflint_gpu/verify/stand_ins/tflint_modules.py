@@ -195,8 +195,8 @@ def _import_what_is_there(
 
 
 def _cannot(error: Exception) -> str:
-    is_missing = isinstance(error, ImportError)
-    return "cannot be imported" if is_missing else f"cannot be imported ({type(error).__name__}: {error})"
+    why = "" if isinstance(error, ImportError) else f" ({type(error).__name__}: {error})"
+    return f"cannot be imported{why}"
 
 
 def _is_about_keras(error: Exception) -> bool:
