@@ -287,7 +287,7 @@ DENIED = "Permission Denied: Try running again with elevated permissions"
             "linux",
             ["kernel.yama.ptrace_scope is 1", "sysctl kernel.yama.ptrace_scope=0", "sudo env"],
         ),
-        (os.geteuid() + 1, 0, 0, "linux", ["another user's", "sudo env"]),
+        (os.geteuid() + 1, 0, 0, "linux", ["belongs to another user; run it as root", "sudo env"]),
         (os.geteuid(), 0, 0, "linux", ["--cap-add SYS_PTRACE", "securityContext"]),
         (os.geteuid(), 0, 0, "darwin", ["nobody but root", "sudo env"]),
     ],

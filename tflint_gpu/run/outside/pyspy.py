@@ -129,12 +129,13 @@ def may_not_read(pid: int) -> str:
     if sys.platform != "linux":
         return f"this system lets nobody but root read a process; run it {again}"
     needs = []
+    scope = 0
     if _user_of(pid) not in (os.geteuid(), None):
         needs.append("the process belongs to another user")
     elif scope := _scope():
         needs.append(f"kernel.yama.ptrace_scope is {scope}: `sudo sysctl kernel.yama.ptrace_scope=0` allows it")
     if not _capabilities() & _SYS_PTRACE:
-        needs.append(f"or run it {again}" if needs else f"run it {again}")
+        needs.append(f"or run it {again}" if scope else f"run it {again}")
     needs.append(
         "in a container, start the container with --cap-add SYS_PTRACE (Kubernetes: `securityContext.capabilities.add`)"
     )
