@@ -199,7 +199,7 @@ def test_a_later_version_stands_for_an_environment_that_is_gone(beside: Beside, 
 
     make.__module__ = "halls.making"
     assert isinstance(beside.environment.environment(make)("Swing-v0"), Registered)
-    assert "the environment Swing-v2, for Swing-v0" in beside.told
+    assert "the environment Swing-v2 in place of Swing-v0" in beside.told
     assert beside.environment.environment(make)("Other-v0").reset()[0].shape == (4,)
 
 

@@ -282,7 +282,7 @@ def refused(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', function)}"
-        raise PermissionError(f"`{name}` would load data or start another program, which verify does not do")
+        raise PermissionError(f"`{name}` would load data or start another program, which verify does not allow")
 
     return refuse
 
