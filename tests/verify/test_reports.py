@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -97,7 +98,7 @@ def test_every_format_shows_every_verdict(output_format: str, results: tuple[Ver
 def test_a_rules_own_workload_is_a_reference_and_confirms_nothing(output_format: str) -> None:
     """Protects from "confirmed, 33 times" for a line that costs nothing: none of it was run."""
     text = rendered(output_format, of_the_rule())
-    assert "reference: the rule's own workload, not this code" in " ".join(text.split())
+    assert "reference: the rule's own workload, not this code" in unescape(" ".join(text.split()))
     assert "confirmed" not in text.replace("confirm nothing about a GPU", "")
     if output_format != "json":
         assert "1 reference" in text and "your code was not measured" in text
