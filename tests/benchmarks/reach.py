@@ -193,7 +193,7 @@ def _is_reached(several: Sequence[dict[str, Any]]) -> bool:
 
 def _kind(reason: str) -> str:
     """A reason without the places and names that differ from finding to finding."""
-    reason = re.sub(r"\S+\.(?:py|ipynb):(?:cell \d+:)?\d+:\d+", "...", reason.partition(": say what")[0])
+    reason = re.sub(r"\S+\.(?:py|ipynb):(?:cell \d+:)?\d+:\d+", "...", reason.partition(": describe ")[0])
     reason = re.sub(r"`[^`]*`", "`...`", reason.partition("; ")[0])
     return re.sub(r"'[^']*'|\"[^\"]*\"|/\S+|\d+", "...", reason).replace("|", "/")[:110]
 

@@ -241,7 +241,7 @@ def test_where_only_workloads_of_rules_can_be_run_none_of_the_code_was_measured(
     assert "your code was not measured" in done.stdout and "1 reference." in done.stdout
     assert "confirmed" not in done.stdout
     (folder,) = (tmp_path / "kept" / "place.py").iterdir()
-    assert "\nreference: a workload of the rule, none of this code" in (folder / "README.txt").read_text()
+    assert "\nreference: the rule's own workload, not this code" in (folder / "README.txt").read_text()
 
 
 FAKE_CARD = """

@@ -141,7 +141,7 @@ def shown(project: Path, seen: Report) -> tuple[str, dict[str, Any]]:
 def test_a_price_says_what_idle_time_costs(tmp_path: Path) -> None:
     text, document = shown(tmp_path, report(tmp_path, True, "2.4 EUR"))
     assert (
-        "At 2.40 EUR per hour this run cost 2.40 EUR, and 1.20 EUR of that was for an idle GPU: 28.80 EUR in a day of"
+        "At 2.40 EUR per hour this run cost 2.40 EUR, and 1.20 EUR of that was for an idle GPU: 28.80 EUR for each day of"
         in text
     )
     assert document["cost"] == {"currency": "EUR", "per_hour": 2.4, "idle": 1.2, "idle_of_a_day": 28.8}
@@ -149,7 +149,10 @@ def test_a_price_says_what_idle_time_costs(tmp_path: Path) -> None:
 
 def test_without_a_gpu_it_is_what_one_would_have_waited_for(tmp_path: Path) -> None:
     text, document = shown(tmp_path, report(tmp_path, False, "2.4"))
-    assert "At 2.40 per hour a GPU that waits for it costs 0.60 in this run, and 14.40 in a day of it." in text
+    assert (
+        "At 2.40 per hour a GPU that waits for this program costs 0.60 in this run, and 14.40 for each day of this program."
+        in text
+    )
     assert document["energy"] == [] and "kWh" not in text
 
 
@@ -164,7 +167,7 @@ def test_energy_is_told(tmp_path: Path) -> None:
         Sample(0.0, 0, power=9.0), Sample(3600.0, 0, power=72.0), Sample(7200.0, 100, power=400.0)
     )
     text, document = shown(tmp_path, seen)
-    assert "GPU 0 took 0.472 kWh, 0.072 kWh of it while idle (at 72 W)." in text
+    assert "GPU 0 used 0.472 kWh, 0.072 kWh of it while idle (at 72 W)." in text
     assert document["energy"] == [{"gpu": "GPU 0", "kilowatt_hours": 0.472, "idle": 0.072, "idle_watts": 72.0}]
 
 

@@ -269,7 +269,7 @@ def test_what_cannot_be_watched_is_refused_with_the_reason() -> None:
     nobody = asked("--pid", str(program.pid))
     assert (nobody.returncode, no_python.returncode) == (2, 2)
     assert "there is no such process" in nobody.stderr
-    assert "runs no Python" in no_python.stderr
+    assert "finds no Python interpreter in" in no_python.stderr
     for arguments in (["--pid", "1", "x.py"], ["--gil", "x.py"], ["--native", "x.py"], ["--seconds", "3", "x.py"], []):
         assert asked(*arguments).returncode == 2
 
@@ -287,7 +287,7 @@ DENIED = "Permission Denied: Try running again with elevated permissions"
             "linux",
             ["kernel.yama.ptrace_scope is 1", "sysctl kernel.yama.ptrace_scope=0", "sudo env"],
         ),
-        (os.geteuid() + 1, 0, 0, "linux", ["another user's", "sudo env"]),
+        (os.geteuid() + 1, 0, 0, "linux", ["belongs to another user; run it as root", "sudo env"]),
         (os.geteuid(), 0, 0, "linux", ["--cap-add SYS_PTRACE", "securityContext"]),
         (os.geteuid(), 0, 0, "darwin", ["nobody but root", "sudo env"]),
     ],

@@ -180,8 +180,8 @@ def test_the_page_is_about_training_where_there_is_one(project: Path) -> None:
         < body.index("Not counted: imports 3.0 s")
         < body.index("<h2>")
     )
-    assert "EUR in a day of training." in body
-    slow = Page(text).tables["Steps of more than twice the median, by what they did that others do not"]
+    assert "EUR for each day of training." in body
+    slow = Page(text).tables["Slow steps (more than twice the median), grouped by what only they did"]
     assert [row["steps"] for row in slow[1:]] == ["1 of 30"]
     assert "steps per second" not in shown(project, training(project, steps=False))
 
@@ -197,8 +197,9 @@ def test_all_shares_add_up(card: bool, steps: bool, project: Path) -> None:
     seen = training(project, card, steps)
     text = shown(project, seen)
     tables = Page(text).tables
-    of, what = ("of training" if steps else "of the run"), ("GPU idle" if card else "a GPU would wait")
-    *lines, total = numbers(tables["Where: lines of the program"], f"idle, {of}")
+    of, what = ("of training" if steps else "of the run"), ("GPU idle" if card else "a GPU would have waited")
+    waits = "the GPU waits" if card else what
+    *lines, total = numbers(tables[f"Where {waits}: lines of the program"], f"idle, {of}")
     assert sum(lines) == total and len(lines) > 1
     assert total == round(1000 * seen.share(seen.idle))
     *times, whole = numbers(tables["Phases of the main thread"], of)
@@ -216,7 +217,7 @@ def test_the_code_has_the_shares_of_the_table(project: Path) -> None:
         known.take(Sample(now, seconds, (place(project, *where),), "callbacks", ""))
     known.finish()
     text = shown(project, Report("train.py", now, 0, known))
-    (_, *lines, _) = Page(text).tables["Where: lines of the program"]
+    (_, *lines, _) = Page(text).tables["Where a GPU would have waited: lines of the program"]
     in_table = [line["idle, of the run"] for line in lines]
     assert in_table == re.findall(r'<span class="share">([\d.]+%)', text[: text.rindex("</article>")])[-3:]
     assert sorted(in_table) == ["33.3%", "33.3%", "33.4%"] and "100.0% of the run" in text
@@ -271,15 +272,15 @@ def test_a_file_that_changed_or_is_gone_is_named(project: Path) -> None:
     file = project / "train.py"
     os.utime(file, (2000.0, 2000.0))
     assert told(project, (1.0, TRAIN), started=3000.0)[0].remark == ""
-    assert "was written to after the program began" in told(project, (1.0, TRAIN), started=1000.0)[0].remark
+    assert "was changed after the program began" in told(project, (1.0, TRAIN), started=1000.0)[0].remark
     file.write_text("def :\n")
     (one,) = told(project, (1.0, TRAIN), (1.0, (1, "<module>", 1, 26)))
     assert one.function == "" and [row.text for row in one.pieces[0]] == ["def :"]
     file.unlink()
     (one,) = told(project, (1.0, TRAIN))
-    assert one.remark == "is not there any more, or cannot be read" and one.pieces == []
+    assert one.remark == "no longer exists, or cannot be read" and one.pieces == []
     known = ledger(project, (1.0, "", "", ((12, "train"),)))
-    assert "<code>train.py</code> is not there any more" in shown(project, Report("train.py", 1.0, 0, known))
+    assert "<code>train.py</code> no longer exists" in shown(project, Report("train.py", 1.0, 0, known))
 
 
 def test_the_cells_of_a_notebook_have_their_text(project: Path) -> None:
@@ -306,13 +307,13 @@ def test_a_process_that_runs_already_began_before_it_was_watched() -> None:
 def test_native_functions_are_shown(project: Path) -> None:
     seen = training(project)
     seen.ledger.native["lib<m>.so", "sin", place(project, *TRAIN)] = 0.25
-    (_, row) = Page(shown(project, seen)).tables["Native functions of the main thread, with the line that led there"]
+    (_, row) = Page(shown(project, seen)).tables["Native functions of the main thread, with the line that called them"]
     assert list(row.values()) == ["25.0%", "lib<m>.so", "sin", "train.py:17 in train"]
 
 
 def test_a_finding_stands_under_its_line(project: Path) -> None:
     text = shown(project, training(project))
-    code = text[text.index("The code, with") : text.index("finds there")]
+    code = text[text.index("The code, with") : text.index("finds on these lines")]
     row = code.index("model(x)")
     assert row < code.index("TFG900 slow", row) < code.index("print(x)", row)
 

@@ -147,7 +147,7 @@ def test_full(project: Path) -> None:
     assert "The GPU did nothing for 100% of the run (used under 10% for 100% of it)." in text
     assert re.search(r"60%  6\.0 s  train\.py:12 in train  Python in validation in `fit` +TFG900", text)
     assert re.search(r"30%  3\.0 s  train\.py:5 in load    feeding the input pipeline", text)
-    assert "memory: 3.0 GiB held of 80.0 GiB, of which TensorFlow used 2.00 GiB at most" in text
+    assert "memory: 3.0 GiB held of 80.0 GiB, of which TensorFlow used up to 2.00 GiB" in text
     assert text.index("train.py:12:5 TFG900 slow") < text.index("train.py:10:5 TFG900 slow")
     assert "\x1b" not in text
 
@@ -157,10 +157,10 @@ def test_findings_that_cost_next_to_nothing_are_counted(project: Path) -> None:
     known = ledger(project, (0.04, "", "", TRAIN), (99.96, "import", "", ()))
     told = costs([finding(12), finding(3)], known.entries, View(project))
     text = renderer("full")(Report("train.py", 100.0, 0, known, costs=told, findings=2), View(project))
-    assert "What `check` finds there" in text and "train.py:12:5" not in text
-    assert "\n2 findings cost less than 0.5%, or nothing that was seen (`check` shows all)\n" in text
+    assert "What `check` finds on these lines" in text and "train.py:12:5" not in text
+    assert "\n2 findings cost less than 0.5%, or had no measured cost (`check` shows all)\n" in text
     text = renderer("full")(Report("train.py", 4.0, 0, known, costs=told, findings=2), View(project))
-    assert "train.py:12:5" in text and "\n1 finding more cost less than 0.5%, or nothing" in text
+    assert "train.py:12:5" in text and "\n1 finding more cost less than 0.5%, or had no measured cost" in text
 
 
 def test_full_without_a_card_says_so(project: Path) -> None:

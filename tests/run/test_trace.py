@@ -99,7 +99,7 @@ def test_more_steps_than_there_are_give_what_there_was(tmp_path: Path) -> None:
     shutil.copy(HERE / "stages.py", tmp_path)
     trace = traced(tmp_path, "stages.py", "operations", "profiled", "14", steps=5000)["trace"]
     assert 14 <= trace["steps"] <= 20  # some may end before it is told that the profile has begun
-    assert trace["note"] == "Asked for were 5000 steps: the program ended."
+    assert trace["note"] == "5000 steps were requested: the program ended."
     assert trace["pipelines"][0]["stages"][0]["chain"] == STAGES["operations"]
 
 
@@ -107,14 +107,14 @@ def test_fewer_steps_than_the_first_ones_give_no_profile(tmp_path: Path) -> None
     shutil.copy(HERE / "stages.py", tmp_path)
     trace = traced(tmp_path, "stages.py", "operations", "steps", "6")["trace"]
     assert trace["profile"] is None
-    assert trace["note"].startswith("The program ran 6 steps; a profile begins after the first 10")
+    assert trace["note"].startswith("The program ran 6 steps; the profile would begin after the first 10")
 
 
 @pytest.mark.parametrize(
     ("text", "note"),
     [
         ("print('no training')", "the program did not import TensorFlow."),
-        ("import os\nos._exit(0)", "nothing was heard of it: the program ended at once, or by a signal."),
+        ("import os\nos._exit(0)", "nothing was recorded: the program ended at once, or was ended by a signal."),
         ("import sys, types\nsys.modules['tensorflow'] = types.ModuleType('tensorflow')", "No training step was seen"),
     ],
 )

@@ -96,9 +96,9 @@ def tried(program: str, wanted: str, folder: Path) -> dict[str, Any]:
 def test_settings_of_fit_are_changed(tmp_path: Path) -> None:
     """Protects the first question: would larger batches be faster, and is what is learnt the same?"""
     found = tried(OF_ARRAYS, "batch=64,4,xla,workers=2", tmp_path)
-    assert (found["as it is"]["batch"], found["batch=64"]["batch"], found["xla"]["batch"]) == (4, 64, 4)
+    assert (found["unchanged"]["batch"], found["batch=64"]["batch"], found["xla"]["batch"]) == (4, 64, 4)
     assert found["batch=64"]["times_as_fast"] and found["xla"]["times_as_fast"]
-    assert found["as it is"]["loss"] > 0 and found["xla"]["loss"] == pytest.approx(found["as it is"]["loss"], rel=0.5)
+    assert found["unchanged"]["loss"] > 0 and found["xla"]["loss"] == pytest.approx(found["unchanged"]["loss"], rel=0.5)
     assert (
         found["batch=4"]["has_it"] and found["batch=4"]["times_as_fast"] is None and not found["batch=4"]["change_at"]
     )
@@ -108,17 +108,17 @@ def test_settings_of_fit_are_changed(tmp_path: Path) -> None:
 
 def test_settings_of_a_pipeline_are_changed(tmp_path: Path) -> None:
     found = tried(OF_A_PIPELINE, "batch=32,workers=2,prefetch", tmp_path)
-    assert (found["as it is"]["batch"], found["batch=32"]["batch"]) == (8, 32)
+    assert (found["unchanged"]["batch"], found["batch=32"]["batch"]) == (8, 32)
     assert all(found[name]["times_as_fast"] for name in ("batch=32", "workers=2", "prefetch")), found
     assert all(found[name]["change_at"] == [] for name in found)
-    assert found["as it is"]["peak_memory"] > 1 << 20
+    assert found["unchanged"]["peak_memory"] > 1 << 20
 
 
 def test_only_the_batch_that_is_trained_on_is_changed(tmp_path: Path) -> None:
     """Protects windows and validation, which are batched, too; losses that are no number; several steps in one call."""
     found = tried(OF_A_DATASET, "batch=16", tmp_path)
-    assert (found["as it is"]["batch"], found["batch=16"]["batch"]) == (64, 32), "two steps in each call"
-    assert found["batch=16"]["times_as_fast"] and found["as it is"]["loss"] is None
+    assert (found["unchanged"]["batch"], found["batch=16"]["batch"]) == (64, 32), "two steps in each call"
+    assert found["batch=16"]["times_as_fast"] and found["unchanged"]["loss"] is None
 
 
 def test_a_trial_of_a_program_that_fails_later_is_of_no_use(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_program_that_fails_says_how(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import sys\nprint('no data', file=sys.stderr)\nsys.exit(3)\n")
     command = [sys.executable, "-m", "tflint_gpu", "run", "--isolated", "--rounds", "1", "--try", "xla", "train.py"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 1 and "as it is: it ended with exit code 3 after 0 steps: no data" in done.stdout
+    assert done.returncode == 1 and "unchanged: it ended with exit code 3 after 0 steps: no data" in done.stdout
 
 
 def test_settings_are_read() -> None:

@@ -110,7 +110,7 @@ def test_what_a_lost_worker_had_is_done_again_and_what_ends_each_is_told(machine
     assert {n + 1: last[n].verdict.verdict for n in range(8)} == dict.fromkeys(range(1, 9), "confirmed") | {
         6: "not run"
     }
-    assert "lost, 3 times" in last[5].verdict.reason
+    assert "was lost 3 times" in last[5].verdict.reason
     assert (tmp_path / "3").read_text() == ".." and (tmp_path / "6").read_text() == "..."
 
 

@@ -62,4 +62,4 @@ def test_a_loop_that_never_runs_the_flagged_code_is_called_that() -> None:
     never = program(line="class NeverRun(RuntimeError): pass\nraise NeverRun('the loop does not run the flagged code')")
     result = list(verify(case(program(), never), Setup(), 60.0))[-1]
     assert result.verdict.verdict == "not run"
-    assert result.verdict.reason.startswith("in the repaired program the loop does not run the flagged code")
+    assert result.verdict.reason.startswith("in the fixed program, the loop does not run the flagged code")

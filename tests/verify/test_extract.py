@@ -370,7 +370,7 @@ def test_the_way_that_holds_the_repair_is_taken(tmp_path: Path) -> None:
 def test_repair_that_is_never_run(tmp_path: Path) -> None:
     project = Files(tmp_path, main="def f(x): place(x)\nf(1)\ndef unused(): return other(2)")
     model, call = project.call("other(")
-    with pytest.raises(NotExtractable, match=r"does not run main.py:3:\d+, which is to be changed"):
+    with pytest.raises(NotExtractable, match=r"does not run main.py:3:\d+, which the experiment changes"):
         project.extract(repair=(Change(model, call, "22"),))
 
 
@@ -402,7 +402,9 @@ DOWNLOADS = {
 @pytest.mark.parametrize(("code", "name"), DOWNLOADS.items())
 def test_what_would_be_downloaded_is_refused(code: str, name: str, tmp_path: Path) -> None:
     """Protects the network, and users from a program that waits for it: the reason names the place and the remedy."""
-    with pytest.raises(NotExtractable, match=rf"main.py:\d+:\d+ loads data \(`{name}`\): say what .* input="):
+    with pytest.raises(
+        NotExtractable, match=rf"main.py:\d+:\d+ loads data \(`{name}`\): describe the data with .* input="
+    ):
         Files(tmp_path, main=f"{code}\nplace(x)").extract()
 
 
@@ -651,7 +653,7 @@ def test_whatever_goes_wrong_is_a_reason(tmp_path: Path) -> None:
     other = Files(tmp_path / "other", main="place(7)")
     model, _ = project.call("place(")
     foreign = other.call("place(")[1]
-    with pytest.raises(NotExtractable, match=r"cannot be cut out \(KeyError"):
+    with pytest.raises(NotExtractable, match=r"cannot be extracted \(KeyError"):
         project.extract(repair=(Change(model, foreign, "8"),))
 
 

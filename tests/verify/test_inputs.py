@@ -58,7 +58,7 @@ def test_what_cannot_be_read(specs: str, tmp_path: Path) -> None:
 
 def test_comment_with_no_assignment(tmp_path: Path) -> None:
     """Protects users from a comment that does nothing."""
-    with pytest.raises(InputError, match=r"x\.py:1: .*no assignment"):
+    with pytest.raises(InputError, match=r"x\.py:1: .*not on a line with an assignment"):
         replaced("print(1)  # tflint-gpu: input=(2, 3)\n", tmp_path)
 
 

@@ -86,7 +86,7 @@ def test_a_loop_with_two_repairs_is_measured_with_both_before_either_is_left_out
     assert has(joint.pair.before.files, *DECORATED) == [False, False]
     assert has(joint.pair.after.files, *DECORATED) == [True, True]
     assert "tflint_measure.expect(0, 1)" in joint.pair.before.files["train.py"]
-    assert (joint.diagnostic.code, joint.variant) == ("TFG202", "2 repairs together")
+    assert (joint.diagnostic.code, joint.variant) == ("TFG202", "2 fixes together")
     assert (
         "for states, values in data"
         in (tmp_path / "train.py").read_text().splitlines()[joint.diagnostic.location.row - 1]
@@ -99,7 +99,7 @@ def test_a_loop_with_two_repairs_is_measured_with_both_before_either_is_left_out
         assert left_out.experiment is not None and case.experiment is not None
         assert left_out.experiment.user_edits == case.experiment.user_edits, "the patch is its own repair"
         (remark,) = left_out.remarks
-        assert re.fullmatch(r"with the other repairs at train\.py:\d+:\d+ applied", remark), remark
+        assert re.fullmatch(r"with the other fixes at train\.py:\d+:\d+ applied", remark), remark
 
 
 def test_a_repair_is_measured_alone_where_all_together_do_not_run(tmp_path: Path) -> None:

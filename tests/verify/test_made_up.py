@@ -92,7 +92,7 @@ def test_an_archive_that_is_not_there(beside: Beside, tmp_path: Path) -> None:
     (tmp_path / "c.h5").touch()
     assert opened("c.h5") == ("c.h5", "r")
     beside.files.INPUT = ()
-    with pytest.raises(FileNotFoundError, match="nothing says what is in it"):
+    with pytest.raises(FileNotFoundError, match="the code does not show what it contains"):
         beside.tables.archive(fail)("data/train.h5")["images"]
 
 
@@ -199,7 +199,7 @@ def test_a_later_version_stands_for_an_environment_that_is_gone(beside: Beside, 
 
     make.__module__ = "halls.making"
     assert isinstance(beside.environment.environment(make)("Swing-v0"), Registered)
-    assert "the environment Swing-v2, for Swing-v0" in beside.told
+    assert "the environment Swing-v2 in place of Swing-v0" in beside.told
     assert beside.environment.environment(make)("Other-v0").reset()[0].shape == (4,)
 
 
@@ -272,8 +272,8 @@ def test_a_module_or_name_that_is_not_there_may_be_imported(beside: Beside, tmp_
     nets = importlib.import_module("nets")
     assert nets.Net.run(None, 1) == "0123456789" and nets.printed[:3] == "012"
     assert beside.told == [
-        "the module no_such_engine, which is not there",
-        "faded of string, which is not there",
+        "the module no_such_engine, which cannot be imported",
+        "faded of string, which does not exist",
     ]
     assert {nets.Kind: 1}[nets.Kind] == 1
     for use in (nets.slow, lambda: nets.layers.constant(1), lambda: nets.Kind[0], nets.Net, lambda: nets.chosen(3)):
@@ -337,7 +337,7 @@ def test_what_the_way_asks_of_the_command_line(beside: Beside) -> None:
 
 
 def test_what_would_start_a_program_says_so_when_it_is_called(beside: Beside) -> None:
-    with pytest.raises(PermissionError, match=r"fail.*which verify does not do"):
+    with pytest.raises(PermissionError, match=r"fail.*which verify does not allow"):
         beside.modules.refused(fail)("a")
 
 
@@ -354,7 +354,7 @@ def test_a_film_that_is_not_here(beside: Beside, tmp_path: Path) -> None:
     (tmp_path / "mine.mp4").touch()
     assert beside.environment.camera(lambda path: path)("mine.mp4") == "mine.mp4"
     assert beside.modules.unshown(fail)("window", picture) == 0
-    assert any("a film of 6x8x3" in one for one in beside.told) and any("shows nothing" in one for one in beside.told)
+    assert any("a video of 6x8x3" in one for one in beside.told) and any("shows nothing" in one for one in beside.told)
 
 
 def test_files_of_the_format_of_mnist(beside: Beside) -> None:
@@ -596,7 +596,7 @@ def test_a_table_has_the_columns_that_are_used(beside: Beside, monkeypatch: pyte
     beside.tables.table(fail)("d.csv")
     assert sum("petal_width" in text for text in beside.told) == 1, "once for all tables of a kind"
     beside.tables.COLUMNS = ()
-    with pytest.raises(FileNotFoundError, match="nothing says which columns it has"):
+    with pytest.raises(FileNotFoundError, match="the code does not show which columns it has"):
         beside.tables.table(fail)("a.csv")
 
 
@@ -661,7 +661,10 @@ def test_a_method_that_makes_the_model_and_loads_its_weights(beside: Beside) -> 
     """Protects objects whose model is made where its weights are loaded; what cannot be loaded stays as it is."""
     made: list[str] = []
     assert beside.networks.weights(lambda: made.append("model"))() is None and made == ["model"]
-    assert beside.networks.weights(fail)() is None and "trained weights: the model has its first ones" in beside.told
+    assert (
+        beside.networks.weights(fail)() is None
+        and "the model's initial weights in place of trained ones" in beside.told
+    )
 
 
 def test_sounds_are_made_up(beside: Beside) -> None:
@@ -693,10 +696,10 @@ def test_nothing_is_fetched(beside: Beside) -> None:
     assert Path(path).is_file()
     answer = beside.environment.answered(fail)("https://a.b/words.txt?raw=1", timeout=3)
     assert answer.ok and answer.read().decode() == answer.text and len(answer.text.splitlines()) > 9
-    with pytest.raises(FileNotFoundError, match="is not asked"):
+    with pytest.raises(FileNotFoundError, match="is not requested"):
         beside.environment.answered(fail)("https://a.b/c.unknown")
     assert beside.networks.weights(fail)("best.h5") is None and beside.modules.left_out(fail)("wget x") == 0
-    assert "trained weights: the model has its first ones" in beside.told
+    assert "the model's initial weights in place of trained ones" in beside.told
 
 
 VALUES = """
@@ -811,7 +814,7 @@ def test_values_fit_the_model_and_the_loss(tmp_path: Path) -> None:
     assert outcome.status == "finished", outcome.stderr
     told = outcome.result.notes["made_up"] if outcome.result else ()
     assert (
-        "the data set mnist, of 28x28x1 in 10 classes" in told
+        "the dataset mnist, of 28x28x1 in 10 classes" in told
         and "records with the features image, label, box" in told
         and "a layer for conv5_block3_out" in told
     )

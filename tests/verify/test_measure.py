@@ -181,7 +181,7 @@ def test_a_while_loop_is_left_and_run_again(days: str, measure: Measure) -> None
 
 def test_an_empty_loop_is_no_measurement(measure: Measure) -> None:
     outcome = measure("for x in tflint_measure.steps([]):\n    pass\n")
-    assert outcome.status == "raised" and "no element" in outcome.text
+    assert outcome.status == "raised" and "iterates over nothing" in outcome.text
 
 
 def test_fit_runs_long_enough_whatever_the_program_says(measure: Measure) -> None:

@@ -52,7 +52,7 @@ def planned(code: str, folder: Path) -> tuple[str, str, list[Path]]:
     (folder / "learn.py").write_text(MODEL_AND_DATA + code)
     (case,) = [case for case in cases_of(folder / "learn.py") if case.diagnostic.code == "TFG202"]
     assert case.pair is not None, case.reason
-    assert any("gets the program's numbers as tensors" in text for text in case.pair.remarks) == (
+    assert any("receives the program's numbers as tensors" in text for text in case.pair.remarks) == (
         "handed(" in case.pair.after.files["learn.py"]
     )
     pair = (case.pair.before, case.pair.after)

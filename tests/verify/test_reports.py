@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -97,7 +98,7 @@ def test_every_format_shows_every_verdict(output_format: str, results: tuple[Ver
 def test_a_rules_own_workload_is_a_reference_and_confirms_nothing(output_format: str) -> None:
     """Protects from "confirmed, 33 times" for a line that costs nothing: none of it was run."""
     text = rendered(output_format, of_the_rule())
-    assert "reference: a workload of the rule, none of this code" in " ".join(text.split())
+    assert "reference: the rule's own workload, not this code" in unescape(" ".join(text.split()))
     assert "confirmed" not in text.replace("confirm nothing about a GPU", "")
     if output_format != "json":
         assert "1 reference" in text and "your code was not measured" in text
@@ -113,7 +114,7 @@ def test_a_finding_shows_a_reference_as_one(tmp_path: Path) -> None:
     path.write_text(rendered("json", of_the_rule()))
     (measurement,) = read_measurements(path).values()
     assert measurement.verdict == ""
-    told = "20 times (18.5 to 22.2) on the CPU: reference: a workload of the rule, none of this code"
+    told = "20 times (18.5 to 22.2) on the CPU: reference: the rule's own workload, not this code"
     assert measurement.text == told
 
 
@@ -123,11 +124,11 @@ def test_the_whole_run_is_told() -> None:
     sides = ((replace(sample(s, run=one), notes={"once": 0.5}),) * 3 for s, one in ((0.02, run), (0.001, repaired)))
     before, after = sides
     text = rendered("full", replace(slow(), before=before, after=after))
-    assert "the whole run, 100 steps: 2.5 s, with the repair 1.6 s" in text
+    assert "the whole run, 100 steps: 2.5 s, with the fix 1.6 s" in text
     notes = {"once": 0.5, "whole": {"steps": None, "shapes": 30, "trace": 0.2, "seen": 8, "samples": 1}}
     after = tuple(replace(one, run=Run(seconds=0.001), notes=notes) for one in after)
     text = rendered("full", replace(slow(), before=before, after=after))
-    assert "the data has 30 shapes or more, and the repair takes 200 ms to trace each" in text
+    assert "the data has at least 30 different shapes, and the fixed code takes 200 ms to trace each" in text
 
 
 def test_a_factor_of_a_pipeline_is_called_that_and_its_part_of_the_run_is_told(tmp_path: Path) -> None:
@@ -137,7 +138,7 @@ def test_a_factor_of_a_pipeline_is_called_that_and_its_part_of_the_run_is_told(t
     for output_format in ("full", "markdown"):
         text = " ".join(rendered(output_format, result).split())
         assert "20x (18.5 to 22.2) of the pipeline alone" in text
-        assert "is lost here; the repair makes the run up to 1.9x as fast" in text
+        assert "of its time here; the fix makes the run up to 1.9x as fast" in text
     path = tmp_path / "verified.json"
     path.write_text(rendered("json", result))
     (measurement,) = read_measurements(path).values()
@@ -150,7 +151,7 @@ class Reading:
 
 @pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
 def test_one_cause_of_several_findings_is_told_once(output_format: str) -> None:
-    reason = "the flagged program did not run to its end: ModuleNotFoundError: No module named 'torchy'"
+    reason = "the flagged program did not finish: ModuleNotFoundError: No module named 'torchy'"
     text = " ".join(rendered(output_format, *(not_run(name, reason) for name in ("a.py", "b.py", "c.py"))).split())
     assert text.replace("&#39;", "'").count("No module named 'torchy'") == 1
     assert text.count("for the same reason as a.py:3:5 TFG202") == 2
@@ -181,7 +182,7 @@ def one_of_two() -> Report:
     part = case(SLOWDOWN)
     prediction = Prediction("slowdown")
     of_both = replace(part.diagnostic, code="TFG202+TFG206", location=Location(2, 1), name="joint-repair")
-    experiment = replace(part.experiment, variant="2 repairs together") if part.experiment is not None else None
+    experiment = replace(part.experiment, variant="2 fixes together") if part.experiment is not None else None
     joint = replace(part, diagnostic=of_both, prediction=prediction, experiment=experiment, joined=(part, part))
     all_of_them = replace(slow(), case=joint, verdict=Verdict("confirmed", "both", 39.0, 38.0, 40.0))
     return Report((replace(slow(), case=replace(part, among=joint)),), (all_of_them,), tensorflow="2.21.0")
@@ -190,8 +191,11 @@ def one_of_two() -> Report:
 @pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
 def test_a_share_is_shown_with_its_interval_and_the_factor_of_all(output_format: str) -> None:
     text = " ".join(renderer(output_format)(one_of_two(), View(Path("/project"))).split())
-    assert "share: 50% (45% to 57%) of the time that 2 repairs together save (train.py:2:1), 39x (38 to 40)" in text
-    assert "2 repairs together" in text and "TFG202+TFG206" in text
+    assert (
+        "share: 50% (45% to 57%) of the time that 2 fixes together save at train.py:2:1 (together 39x (38 to 40))"
+        in text
+    )
+    assert "2 fixes together" in text and "TFG202+TFG206" in text
 
 
 def test_a_share_goes_into_json_and_from_there_to_what_check_says(tmp_path: Path) -> None:
@@ -202,7 +206,7 @@ def test_a_share_goes_into_json_and_from_there_to_what_check_says(tmp_path: Path
     assert result["key"] in joint["joins"]
     assert "--select TFG202,TFG206 train.py" in result["again"], "alone it is another number"
     (measured,) = read_measurements(tmp_path / "verified.json").values()
-    assert "with the others made; 50% (45% to 57%) of what 2 repairs together save, 39 times" in measured.text
+    assert "with the others made; 50% (45% to 57%) of what 2 fixes together save, 39 times" in measured.text
 
 
 @pytest.mark.parametrize("output_format", ["full", "markdown", "html"])
@@ -212,7 +216,7 @@ def test_what_is_paid_once_has_a_line_of_its_own(output_format: str) -> None:
     before = tuple(replace(one, notes={"once": 0.2}) for one in result.before)
     after = tuple(replace(one, notes={"once": 3.0}) for one in result.after)
     text = rendered(output_format, replace(result, before=before, after=after))
-    assert "one-time costs such as tracing and compiling: 200 ms, with the repair 3 s" in text
+    assert "one-time costs such as tracing and compiling: 200 ms, with the fix 3 s" in text
     assert "once:" not in rendered(output_format, result)
 
 
@@ -268,12 +272,12 @@ def test_the_page_has_what_an_engineer_asks_for() -> None:
     text = renderer("html")(report, View(Path("/project")))
     shown = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text))
     for what in (
-        "Python 3.12.1", "Keras 3.15.1", "CUDA (of the build) 12.5.1", "cuDNN (of the build) 9", "driver 550.1",
+        "Python 3.12.1", "Keras 3.15.1", "CUDA (that TensorFlow was built with) 12.5.1", "cuDNN (that TensorFlow was built with) 9", "driver 550.1",
         "TF32: on", "Test CPU, 16 cores, 64.0 GiB", "0.5 before, 7.2 after", "seed 1",
         "p50 51 ms/step 51 ms/step", "p90 91 ms/step", "p99 100 ms/step", "one-time costs such as tracing 2.5 s",
-        "peak memory of the machine 3,072 MiB", "(NVML) 1,024 MiB", "(TensorFlow) 5,120 MiB -",
+        "peak host memory 3,072 MiB", "(NVML) 1,024 MiB", "(TensorFlow) 5,120 MiB -",
         "GPU utilisation while measuring 80%", "1,200 to 1,980 MHz", "300 W", "heat (50% of the samples)",
-        "device of the results GPU:0 CPU:0", "tflint-gpu verify --device gpu:0 --seed 7 --select TFG202 --at 3:5 train.py",
+        "device that holds the results GPU:0 CPU:0", "tflint-gpu verify --device gpu:0 --seed 7 --select TFG202 --at 3:5 train.py",
         "GPU 0 is busy", "confirmed (busy GPU)",
         "while the flagged program measured, another process was on the GPU with 3.0 GiB",
     ):  # fmt: skip

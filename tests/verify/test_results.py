@@ -14,9 +14,9 @@ from tflint_gpu.verify.execution.results import Result, read_result
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "is no JSON"),
-        ("[1, 2]", "is no JSON object"),
-        ("[" * 100_000, "is no JSON"),
+        ("", "is not JSON"),
+        ("[1, 2]", "is not a JSON object"),
+        ("[" * 100_000, "is not JSON"),
         ("{}", "`steps`"),
         ('{"steps": 1}', "`steps`"),
         ('{"steps": [true]}', "`steps`"),
@@ -51,7 +51,7 @@ def test_a_result_that_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(pipe)
     whole.write_text('{"steps": []}')
     link.symlink_to(whole)
-    assert read_result(pipe) == (None, "its result is no file")
+    assert read_result(pipe) == (None, "its result is not a file")
     assert read_result(link)[0] is None
     assert read_result(tmp_path)[0] is None
     assert read_result(tmp_path / "missing") == (None, "it wrote no result")

@@ -297,7 +297,10 @@ with open(os.environ["TFLINT_GPU_RESULT"], "w") as file:
 def test_what_landlock_cannot_forbid_here_is_said_before_anything_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(landlock, "version", lambda: 2)
     monkeypatch.setattr(landlock, "keeps_attributes", lambda: False)
-    said = "read-only file system, but that files can be emptied and given other permissions and times, the network is open"
+    said = (
+        "read-only file system, except that files can be truncated and permissions and times of files can be changed, "
+        "the network is open"
+    )
     assert said in choose_sandbox("landlock").note
     monkeypatch.setattr(landlock, "version", lambda: 6)
     monkeypatch.setattr(landlock, "keeps_attributes", lambda: True)

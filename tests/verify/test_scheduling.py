@@ -120,7 +120,7 @@ def test_the_same_two_programs_are_measured_once(monkeypatch: pytest.MonkeyPatch
     results = last_of(list(measure(cases, Setup(), 600.0)))
     assert order == [0, 2, 3]
     assert [results[number].case for number in range(4)] == cases
-    assert results[1].verdict.reason == "measured 0; measured once, for train.py:1:1 as well"
+    assert results[1].verdict.reason == "measured 0; this measurement also counts for train.py:1:1"
     assert [number for number in range(4) if results[number].is_shared] == [1]
     assert results[1].verdict.ratio == 9.0 and results[3].verdict.reason == "measured 3"
     assert estimate(cases, Setup(runs=4), start=5.0).most == 3 * 8, "and the estimate counts it once"

@@ -234,7 +234,7 @@ class TestSlowdown:
         """Protects 40 rounds from being spent on what nobody would change, and from being called confirmed."""
         verdict = judge(SLOWDOWN, timed(*[(ratio, 1.0)] * 3), smallest_gain=smallest_gain)
         assert verdict.verdict == name
-        assert (f"{smallest_gain:.3g}, the least that" in verdict.reason) == (name == "no gain worth having")
+        assert (f"{smallest_gain:.3g}, the smallest gain that" in verdict.reason) == (name == "no gain worth having")
 
     def test_an_interval_that_reaches_what_is_worth_it_decides_nothing(self) -> None:
         assert judge(SLOWDOWN, timed((1.02, 1.0), (1.09, 1.0), (1.04, 1.0))).verdict == "inconclusive"
@@ -336,7 +336,7 @@ class TestMemory:
     def test_the_unit_is_told(self) -> None:
         """A reader sees how much it is."""
         runs = rounds(Run(memory=600 * self.MIB), Run(memory=300 * self.MIB))
-        assert "holds 600 MiB, the repair 300 MiB" in judge(Prediction("memory"), runs).reason
+        assert "holds 600 MiB, the fixed code 300 MiB" in judge(Prediction("memory"), runs).reason
 
     def test_without_a_card(self) -> None:
         """Step times say nothing about memory."""
@@ -603,5 +603,5 @@ def test_the_drift_of_a_ratio() -> None:
     verdict = judge(Prediction("slowdown"), rounds)
     assert (
         verdict.verdict == "inconclusive"
-        and "from one round to the next the ratio changes by more, by a factor of 1.6" in verdict.reason
+        and "the ratio changes even more from one round to the next, by a factor of 1.6" in verdict.reason
     )

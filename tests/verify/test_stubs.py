@@ -178,7 +178,7 @@ def test_what_the_file_makes_itself_comes_before_a_stub() -> None:
     """Protects functions that take the project's own model: a stub gives other outputs than it does."""
     names, call = call_of(ast.parse(MAKERS), 11)
     assert names == {"watched", "build_net"} and call.lines == ('watched(Net=build_net(), path="made_up")',)
-    assert call.made_up[0] == "`Net` of `watched`: what `build_net` gives"
+    assert call.made_up[0] == "`Net` of `watched`: the return value of `build_net`"
 
 
 def test_names_that_nothing_defines(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -626,7 +626,7 @@ def test_old_code_runs_with_the_keras_it_was_written_for(tmp_path: Path) -> None
     code = "import tensorflow as tf\nmodel = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nmodel.compile(tf.keras.optimizers.SGD(lr=0.1), 'mse')\nmodel.fit(tf.ones((9, 1)), tf.ones((9, 1)), batch_size=1, epochs=5)\n"
     text, remarks = planned(code, tmp_path)
     assert text.startswith("import tflint_keras2\n") and remarks == (
-        "run with Keras 2 (tf_keras), for `lr=` in train.py:3:39",
+        "run with Keras 2 (tf_keras) because of `lr=` in train.py:3:39",
     )
 
 

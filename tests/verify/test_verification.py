@@ -62,11 +62,11 @@ def test_two_programs_that_do_not_fit_at_once_are_run_one_by_one() -> None:
     [
         ("sys.exit(3)", "exit code 3"),
         ("raise RuntimeError('no data')", "RuntimeError: no data"),
-        ("import a_module_that_nobody_has.part", "`pip install a_module_that_nobody_has` next to TensorFlow"),
+        ("import a_module_that_nobody_has.part", "`pip install a_module_that_nobody_has` in TensorFlow's environment"),
         ("import cv2000; import sklearn", "`pip install cv2000`"),
         ("raise ModuleNotFoundError(\"No module named 'sklearn.svm'\")", "`pip install scikit-learn`"),
         ("raise ModuleNotFoundError(\"No module named 'distutils'\")", "named 'distutils'"),
-        ("os.environ['SOME_FOLDER']", "; `--env SOME_FOLDER` passes yours on"),
+        ("os.environ['SOME_FOLDER']", "; `--env SOME_FOLDER` passes your variable on"),
         ("open('rows.csv')", "tflint-gpu: input=(32, 128) float32"),
         ("os.kill(os.getpid(), 9)", "SIGKILL"),
         ("os._exit(0)", "before it reached the flagged code"),
@@ -87,7 +87,10 @@ def test_keras_2_that_is_not_installed_is_named() -> None:
         "p.py": f"{without}import tflint_keras2, tflint_measure\nraise KeyError(3)\n",
     }
     result = verdict(case(Program("p.py", files), program()))
-    assert result.verdict.verdict == "not run" and "`pip install tf_keras` next to TensorFlow" in result.verdict.reason
+    assert (
+        result.verdict.verdict == "not run"
+        and "`pip install tf_keras` in TensorFlow's environment" in result.verdict.reason
+    )
 
 
 @pytest.mark.slow
@@ -121,7 +124,7 @@ def test_what_keeps_several_programs_from_running_is_tried_once(tmp_path: Path) 
 
 def test_a_repair_that_fails_is_named() -> None:
     result = verdict(case(program(), program(line="raise TypeError('tf__step')")))
-    assert result.verdict.verdict == "not run" and "the repaired program" in result.verdict.reason
+    assert result.verdict.verdict == "not run" and "the fixed program" in result.verdict.reason
 
 
 def test_a_predicted_crash_is_no_fault() -> None:
@@ -167,7 +170,7 @@ def test_what_keras_3_refuses_runs_with_keras_2(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("tflint_gpu.verify.experiments.bench.pair_of", pair)
     result = verdict(case(FAILS_IN_KERAS, program()), Setup(runs=3))
     assert result.verdict.verdict == "confirmed" and len(result.before) == 3
-    assert [one.old_keras for one in seen] == ["what Keras 3 says: ValueError: no such argument"]
+    assert [one.old_keras for one in seen] == ["the error with Keras 3: ValueError: no such argument"]
 
 
 def test_what_no_keras_runs_is_told_as_keras_3_has_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -120,7 +120,7 @@ def verdict(folder: Path, forks: ForkedPrograms, counts: str, sweeps: int) -> Ve
 def test_a_trace_for_each_length_is_part_of_the_figure(tmp_path: Path, forks: ForkedPrograms) -> None:
     """Protects from "confirmed, 8 times" for a repair that takes 3 times as long as the code that it repairs."""
     said = verdict(tmp_path, forks, "range(20, 140)", 1)
-    assert said.verdict == "refuted" and "120 traces of" in said.reason and "in its run of 120 steps" in said.reason
+    assert said.verdict == "refuted" and "120 traces of" in said.reason and "in a run of 120 steps" in said.reason
     said = verdict(tmp_path, forks, "120 * [20]", 5)
     assert said.verdict in ("confirmed", "stronger than predicted") and "traces" not in said.reason
 

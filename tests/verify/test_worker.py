@@ -274,7 +274,7 @@ def test_a_program_that_writes_a_broken_result(write: Write) -> None:
     """Protects that half a result counts as none, with the reason (more such results: test_results.py)."""
     outcome = run_program(write("""open(os.environ["TFLINT_GPU_RESULT"], "w").write('{"steps": [0.1, ')"""))
     assert outcome.status == "no result"
-    assert outcome.text.startswith("its result is no JSON")
+    assert outcome.text.startswith("its result is not JSON")
     assert outcome.result is None
 
 

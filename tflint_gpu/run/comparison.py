@@ -71,7 +71,7 @@ class Comparison:
             return "perhaps slower: repeat both runs"
         if self.ratio.high < 1:
             return "faster"
-        return "slower, by less" if self.ratio.low > 1 else "no difference that is seen"
+        return f"slower, but by less than {self.factor:.3g} times" if self.ratio.low > 1 else "no measurable difference"
 
     @property
     def is_slower(self) -> bool:
@@ -91,7 +91,7 @@ def compare(groups: Sequence[tuple[str, Sequence[Path]]], factor: float) -> list
     """
     sizes = {len(paths) for _, paths in groups}
     if len(sizes) > 1 or sizes == {2}:
-        raise NotComparable("each side needs one report, or three or more and as many as the other sides")
+        raise NotComparable("each argument needs the same number of reports: one, or three or more")
     read = [(label, [_trainings(path) for path in paths]) for label, paths in groups]
     comparisons = []
     (_, first), *others = read
@@ -134,18 +134,22 @@ def _trainings(path: Path) -> list[Trained]:
     except OSError as error:
         raise NotComparable(f"{path}: cannot be read: {error.strerror or error}") from error
     except ValueError as error:
-        raise NotComparable(f"{path}: no JSON: write one with `run --output-format json`") from error
+        raise NotComparable(f"{path}: not a JSON report: write one with `run --output-format json`") from error
     if isinstance(data, dict) and data.get("kind") == "run" and "trainings" not in data:
-        raise NotComparable(f"{path}: a report of another version ({data.get('version')}): run it again")
+        raise NotComparable(f"{path}: {_another_version(data)}")
     if not isinstance(data, dict) or data.get("kind") != "run" or not isinstance(data.get("trainings"), list):
-        raise NotComparable(f"{path}: no report of a run: write one with `run --output-format json`")
+        raise NotComparable(f"{path}: not a report of `run`: write one with `run --output-format json`")
     if not data["trainings"]:
-        raise NotComparable(f"{path}: no training was under way: a training has {2 * WARM_UP} steps or more")
+        raise NotComparable(f"{path}: it contains no training: training needs {2 * WARM_UP} steps or more")
     try:
         ordered = sorted(data["trainings"], key=lambda training: float(training["began"]))
         return [_trained(training, data.get("memory") or {}) for training in ordered]
     except (KeyError, TypeError, ZeroDivisionError) as error:
-        raise NotComparable(f"{path}: a report of another version ({data.get('version')}): run it again") from error
+        raise NotComparable(f"{path}: {_another_version(data)}") from error
+
+
+def _another_version(data: dict[str, Any]) -> str:
+    return f"written by another version of tflint-gpu ({data.get('version')}): run it again"
 
 
 def _trained(data: dict[str, Any], memory: dict[str, Any]) -> Trained:

@@ -199,7 +199,7 @@ class Trace:
 def read_trace(python: str, asked: int, profiled: Profiled | None) -> Trace:
     """What the profile says, read by the program's interpreter; the file for Perfetto is written beside it."""
     if profiled is None:
-        return Trace(asked, why="nothing was heard of it: the program ended at once, or by a signal")
+        return Trace(asked, why="nothing was recorded: the program ended at once, or was ended by a signal")
     if not profiled.profile:
         return Trace(asked, finished=profiled.finished, why=profiled.why)
     trace = Trace(asked, profiled.steps, profiled.finished, profiled.seconds, profiled.profile, profiled.why)

@@ -50,7 +50,7 @@ class Setting:
     value: str = ""
 
     def __str__(self) -> str:
-        return f"{self.name}={self.value}" if self.value else self.name or "as it is"
+        return f"{self.name}={self.value}" if self.value else self.name or "unchanged"
 
 
 UNCHANGED = Setting()
@@ -204,7 +204,7 @@ def _failure(trial: Trial, code: int | None, said: str) -> str:
     """Why a trial is of no use."""
     steps = 0 if trial.training is None else trial.training.warm_up[0] + trial.training.steps
     if not code:
-        return f"it ended after {steps} steps; a trial takes {WARM_UP + _LEAST} or more"
+        return f"it ended after {steps} steps; a trial needs {WARM_UP + _LEAST} or more"
     last = (said.strip().splitlines() or [""])[-1][:200]
     how = f"was ended by signal {-code}" if code < 0 else f"ended with exit code {code}"
     return f"it {how} after {steps} steps" + (f": {last}" if last else "")

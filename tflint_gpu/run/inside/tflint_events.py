@@ -67,4 +67,4 @@ def protocol() -> Any:
             module = importlib.util.module_from_spec(spec)
             spec.loader.exec_module(module)
             return module
-    raise ImportError("TensorFlow has no module for it: 2.12 or later is needed")
+    raise ImportError("this TensorFlow cannot read the profile: 2.12 or later is needed")

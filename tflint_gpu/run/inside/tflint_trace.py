@@ -97,7 +97,7 @@ class StepTrace:
     def _begin(self, finished: Callable[[], int]) -> None:
         profiler: Any = sys.modules.get(_PROFILER)
         if profiler is None:
-            self.why = "TensorFlow's profiler is not there"
+            self.why = "TensorFlow's profiler is missing"
             return
         try:
             lock = profiler._profiler_lock

@@ -90,7 +90,7 @@ class Record:
                 return seen, ""
             except subprocess.TimeoutExpired:
                 self.process.kill()
-                return None, "py-spy does not end"
+                return None, "py-spy does not stop"
             except (OSError, ValueError):
                 return None, os.fsdecode(error)
 
@@ -118,7 +118,7 @@ def why_not(running: Running, error: str) -> str:
     if "ermission" in error or "os error 1)" in error or "os error 13)" in error:
         return f"--pid {running.pid}: {may_not_read(running.pid)}"
     if "python version" in error:
-        return f"--pid {running.pid}: {running.title} runs no Python that py-spy finds"
+        return f"--pid {running.pid}: py-spy finds no Python interpreter in {running.title}"
     said = error.partition("Stack backtrace")[0].replace("Error: ", "").strip()
     return f"--pid {running.pid}: py-spy cannot read {running.title}: {said}"
 
@@ -129,14 +129,15 @@ def may_not_read(pid: int) -> str:
     if sys.platform != "linux":
         return f"this system lets nobody but root read a process; run it {again}"
     needs = []
+    scope = 0
     if _user_of(pid) not in (os.geteuid(), None):
-        needs.append("it is another user's")
+        needs.append("the process belongs to another user")
     elif scope := _scope():
         needs.append(f"kernel.yama.ptrace_scope is {scope}: `sudo sysctl kernel.yama.ptrace_scope=0` allows it")
     if not _capabilities() & _SYS_PTRACE:
-        needs.append(f"or run it {again}" if needs else f"run it {again}")
+        needs.append(f"or run it {again}" if scope else f"run it {again}")
     needs.append(
-        "in a container, start that with --cap-add SYS_PTRACE (Kubernetes: `securityContext.capabilities.add`)"
+        "in a container, start the container with --cap-add SYS_PTRACE (Kubernetes: `securityContext.capabilities.add`)"
     )
     return f"the system does not let this process read it; {'; '.join(needs)}"
 

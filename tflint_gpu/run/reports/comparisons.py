@@ -13,7 +13,8 @@ from tflint_gpu.run.comparison import Comparison, Trained
 from tflint_gpu.run.reports import words
 
 _ONCE = (
-    "The intervals are of the steps of these runs. Three runs of each, joined by commas, show the noise between runs."
+    "The intervals are of the steps of these runs. Give three reports of each, separated by commas, "
+    "to include the noise between runs."
 )
 
 

@@ -131,16 +131,15 @@ class _File:
 
 def _remark(report: Report, view: View, name: str, text: str | None) -> str:
     if text is None:
-        return "is not there any more, or cannot be read"
+        return "no longer exists, or cannot be read"
     if name in view.sources or report.started is None:
         return ""
     try:
         written = (view.working_directory / name).stat().st_mtime
     except OSError:
         return ""
-    return (
-        "was written to after the program began: its rows may not be those that ran" if written > report.started else ""
-    )
+    changed = "was changed after the program began: its lines may differ from the ones that ran"
+    return changed if written > report.started else ""
 
 
 def _functions(text: str) -> Iterator[tuple[str, int, int]]:

@@ -51,13 +51,13 @@ def _slow(report: Report, view: View) -> Iterator[str]:
     told = words.slow(report, view.working_directory)[:_MOST_LINES]
     if told and report.training is not None:
         yield ""
-        yield styled("Steps of more than twice the median, by what they did that others do not:", "bold", view.colour)
+        yield styled("Slow steps (more than twice the median), grouped by what only they did:", "bold", view.colour)
         yield from table(
             [
                 (
                     words.percent(report.share(slow.excess)),
                     f"{slow.count} of {report.training.steps} steps",
-                    f"at most {duration(slow.longest)} (step {slow.number})",
+                    f"up to {duration(slow.longest)} (step {slow.number})",
                     printable(what),
                 )
                 for slow, what in told
@@ -93,7 +93,9 @@ def _others(report: Report, view: View) -> Iterator[str]:
         )
     if functions := words.native(report)[:_MOST_LINES]:
         yield ""
-        yield "Native functions of the main thread before that, with the line of yours that led there:"
+        yield (
+            "Native functions of the main thread before the watch began, with the line of your code that called them:"
+        )
         yield from table(
             [
                 (
@@ -161,7 +163,7 @@ def _findings(report: Report, view: View) -> Iterator[str]:
         return
     shown = [cost for cost in report.costs if words.is_worth_reporting(report, cost)]
     yield ""
-    yield styled("What `check` finds there, with the share that a fix saves at most:", "bold", view.colour)
+    yield styled("What `check` finds on these lines, with the largest share that a fix can save:", "bold", view.colour)
     for cost in shown[:_MOST_FINDINGS]:
         diagnostic = cost.diagnostic
         where = printable(placed(diagnostic.filename, diagnostic.location))
@@ -173,11 +175,11 @@ def _findings(report: Report, view: View) -> Iterator[str]:
         if diagnostic.help:
             yield from _wrapped(f"help: {diagnostic.help}", view, "       ")
     if len(shown) > _MOST_FINDINGS:
-        yield f"... and {len(shown) - _MOST_FINDINGS} more (`--output-format json` has all)"
+        yield f"... and {len(shown) - _MOST_FINDINGS} more (`--output-format json` lists all)"
     if cheap := report.findings - len(shown):
         least = words.percent(words.WORTH_REPORTING)
         others = " more" if shown else ""
-        yield f"{plural(cheap, 'finding')}{others} cost less than {least}, or nothing that was seen (`check` shows all)"
+        yield f"{plural(cheap, 'finding')}{others} cost less than {least}, or had no measured cost (`check` shows all)"
 
 
 def _wrapped(text: str, view: View, indent: str = "") -> list[str]:

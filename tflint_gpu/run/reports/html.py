@@ -110,7 +110,7 @@ def render(report: Report, view: View) -> str:
         verdict=words.verdict(report, view.working_directory),
         expenses=list(words.expenses(report)),
         remarks=words.remarks(report),
-        what="GPU idle" if report.knows_use else "a GPU would wait",
+        what="GPU idle" if report.knows_use else "a GPU would have waited",
         facts=_facts(report),
         lines=page.lines(),
         panels=shown,
@@ -148,7 +148,7 @@ def _figures(report: Report) -> list[tuple[str, str]]:
         (f"{training.per_second:.3g}", "steps per second"),
         (duration(training.quantile(0.5)), "a step, p50"),
         (duration(training.quantile(0.99)), "a step, p99"),
-        (words.share(report.share(report.idle)), "GPU idle" if report.knows_use else "a GPU would wait"),
+        (words.share(report.share(report.idle)), "GPU idle" if report.knows_use else "a GPU would have waited"),
         (words.seconds(training.wall), f"with {training.steps} steps"),
     ]
 
@@ -203,7 +203,7 @@ class _Page:
         others = "other lines, and imports" if report.training is None and report.knows_use else "other lines"
         known = [(words.place(line.place, self._here), line.spent.idle, line) for line in self._expensive]
         rows: list[tuple[str, float, Line | None]] = [*known, (others, rest, None)]
-        total = _Line(words.share(report.share(report.idle)), words.seconds(report.idle), [], "in all")
+        total = _Line(words.share(report.share(report.idle)), words.seconds(report.idle), [], "total")
         return [*(self._line(share, *row) for share, row in zip(self._tenths, rows, strict=True) if share), total]
 
     def _line(self, tenths: int, name: str, idle: float, line: Line | None) -> _Line:

@@ -96,7 +96,7 @@ def _uses(report: Report) -> Iterator[Panel]:
     """How busy each GPU was; without a GPU how long one would have waited."""
     if not report.knows_use:
         idle = _values(report, lambda interval, length: _share(interval.idle, length))
-        yield Panel("A GPU would wait", [Series("a GPU would wait", "--idle", idle)])
+        yield Panel("A GPU would have waited", [Series("a GPU would have waited", "--idle", idle)])
         return
     first = "GPU" if report.gpu is None else report.gpu.title
     used = _values(report, lambda interval, _: None if interval.utilisation is None else interval.utilisation / 100)
@@ -119,7 +119,7 @@ def _memory(report: Report) -> Panel:
     series = [Series("held", "--memory", held)]
     if report.ledger.memory is not None and any(held):
         most = report.ledger.memory.most / _GIBIBYTE
-        series.append(Series("the most that TensorFlow used", "--ink", [round(most, 4)] * len(held), is_line=True))
+        series.append(Series("peak use by TensorFlow", "--ink", [round(most, 4)] * len(held), is_line=True))
     return Panel("Memory of the GPU", series, unit="GiB", top=None)
 
 

@@ -19,13 +19,13 @@ _MOST_STAGES, _MOST_ROWS = 5, 5
 _LONGEST_NAME = 60
 _MEBIBYTE = 1 << 20
 _SIZES = {"parallelism": "parallelism", "buffer_limit": "buffer", "max_batch_results": "batches"}
-_IN_CODE, _CHOSEN = "as the code says", "chosen by TensorFlow"
+_IN_CODE, _CHOSEN = "set in the code", "chosen by TensorFlow"
 
 
 def title(trace: Trace) -> str:
     """What was recorded."""
     if not trace.profile:
-        return "TensorFlow's profile: there is none"
+        return "No TensorFlow profile"
     return f"TensorFlow's profile of {trace.steps} steps ({duration(trace.seconds)})"
 
 
@@ -33,12 +33,12 @@ def note(trace: Trace) -> str:
     """Why there is none, or less than was asked for; empty where all is there."""
     why = trace.why
     if trace.profile:
-        return f"Asked for were {trace.asked} steps: {why}." if trace.steps < trace.asked and why else why
+        return f"{trace.asked} steps were requested: {why}." if trace.steps < trace.asked and why else why
     if why:
         return f"{why}."
     if not trace.finished:
         return "No training step was seen: neither of `fit`, nor of a loop that applies gradients."
-    return f"The program ran {plural(trace.finished, 'step')}; a profile begins after the first {WARM_UP}."
+    return f"The program ran {plural(trace.finished, 'step')}; the profile would begin after the first {WARM_UP}."
 
 
 def files(trace: Trace, here: Path) -> str:
@@ -56,11 +56,11 @@ def trace_json(profile: str) -> str:
 def waited(trace: Trace) -> str:
     """How much of the steps waited for input."""
     if trace.why and not trace.pipelines:
-        return "What the training waited for in these steps is not known."
+        return "It is not known what training waited for in these steps."
     if not trace.pipelines:
-        return "The training used no tf.data in these steps."
+        return "Training did not use tf.data in these steps."
     share = words.percent(trace.waited / trace.seconds if trace.seconds else 0.0)
-    return f"The training waited for its next batch in {share} of the time; for these stages of tf.data:"
+    return f"Training waited for its next batch for {share} of the time, for these stages of tf.data:"
 
 
 def stages(report: Report, trace: Trace, here: Path) -> list[tuple[str, ...]]:
@@ -98,7 +98,7 @@ def autotune(trace: Trace) -> str:
     parts = [f"{_CHOSEN}: {'; '.join(chosen)}" if chosen else "", f"{_IN_CODE}: {'; '.join(left)}" if left else ""]
     text = ". ".join(part[:1].upper() + part[1:] for part in parts if part)
     budget = next((stage.settings["cpu_budget"] for stage in trace.stages if "cpu_budget" in stage.settings), None)
-    return f"{text}. tf.data has {budget} processors." if text and budget else text
+    return f"{text}. tf.data may use {budget} cores." if text and budget else text
 
 
 def operations(trace: Trace) -> list[tuple[str, ...]]:
@@ -118,14 +118,14 @@ def gpu(told: Mapping[str, Any]) -> str:
     )
     text = (
         f"{told['name'].removeprefix('/device:')} ran kernels for {words.percent(busy / span)} of {duration(span)}: "
-        f"{words.percent(told['tensor_cores'] / seconds)} of their time in tensor cores; {kinds}."
+        f"{words.percent(told['tensor_cores'] / seconds)} of the kernels' time on Tensor Cores; {kinds}."
     )
     if not gaps["count"]:
         return text
     waiting = words.percent(gaps["waiting_for_input"] / gaps["seconds"]) if gaps["seconds"] else "0%"
     return (
-        f"{text} {gaps['count']} gaps between kernels, {duration(gaps['seconds'])} in all, the longest "
-        f"{duration(gaps['longest'])}; in {waiting} of that the host waited for its next batch."
+        f"{text} {gaps['count']} gaps between kernels, {duration(gaps['seconds'])} in total, the longest "
+        f"{duration(gaps['longest'])}; for {waiting} of that time the host waited for its next batch."
     )
 
 
@@ -136,7 +136,7 @@ def kernels(told: Mapping[str, Any]) -> list[tuple[str, ...]]:
             words.percent(kernel["seconds"] / told["kernel_seconds"]),
             plural(kernel["count"], "time"),
             kernel["precision"],
-            "tensor cores" if kernel["tensor_cores"] else "",
+            "Tensor Cores" if kernel["tensor_cores"] else "",
             kernel["operation"],
             kernel["name"][:_LONGEST_NAME],
         )

@@ -18,7 +18,7 @@ def full(tries: Sequence[Tried], largest: int | None, here: Path) -> str:
     samples = next((tried.samples for tried in tries if tried.samples), None)
     counted = _unit(tries).partition("/")[0]
     loss = "loss" if samples is None else f"loss after {samples:,} {counted}"
-    rows: list[tuple[str, ...]] = [("setting", _unit(tries), "times as fast (95% interval)", "peak memory", loss)]
+    rows: list[tuple[str, ...]] = [("setting", _unit(tries), "speed-up (95% interval)", "peak memory", loss)]
     rows += [
         (
             str(tried.setting),
@@ -73,14 +73,19 @@ def _bounds(tried: Tried) -> tuple[float | None, float, float | None]:
 
 def _remarks(tries: Sequence[Tried], largest: int | None, here: Path) -> Iterator[str]:
     if any(tried.ratio is not None and tried.ratio.high == math.inf for tried in tries):
-        yield "An interval takes three rounds or more in which the setting and the program as it is ran (`--rounds 3`)."
+        yield (
+            "An interval needs three or more rounds in which both the setting and the unchanged program ran "
+            "(`--rounds 3`)."
+        )
     for tried in tries:
         if tried.failure:
             yield printable(f"{tried.setting}: {tried.failure}")
         elif tried.has_it:
-            yield f"{tried.setting}: the program has it already"
+            yield f"{tried.setting}: the program already uses this setting"
         elif tried.where:
             lines = ", ".join(words.place(place, here) for place in tried.where)
-            yield printable(f"{tried.setting}: nothing could be changed from outside; the code to change is at {lines}")
+            why = "`run` cannot change this setting in this program"
+            yield printable(f"{tried.setting}: {why}; change the code at {lines}")
     if largest is not None:
-        yield f"The largest batch that fits this GPU: about {largest:,}, by a line through the two largest measured."
+        how = "extrapolated from the two largest that were measured"
+        yield f"The largest batch that fits this GPU: about {largest:,}, {how}."

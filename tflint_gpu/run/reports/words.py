@@ -37,7 +37,7 @@ _PHASES = {
     "checkpoint": "saving",
 }
 _WAITS = {"data": "waiting for the next batch", "feed": "feeding the input pipeline", "read": "waiting for a result"}
-_STAGE = "the next batch waits for this stage"
+_STAGE = "the next batch is waiting for this stage of tf.data"
 
 
 def phase(name: str) -> str:
@@ -124,7 +124,7 @@ def seconds(amount: float) -> str:
 def place(place: Place | None, here: Path) -> str:
     """A line and its function, by the shortest name of the file."""
     if place is None:
-        return "no line of yours"
+        return "no line of your code"
     name = short(place.file, here)
     return f"{name}:{place.row}" if place.function == "<module>" else f"{name}:{place.row} in {place.function}"
 
@@ -197,8 +197,8 @@ def beside(report: Report) -> str:
         if name in whole and (spent := whole[name].seconds - (inside[name].seconds if name in inside else 0.0)) >= 0.05
     ]
     count, spent = training.warm_up
-    parts.append(f"the first {count} steps {seconds(spent)}, with what is traced and compiled in them")
-    return f"Not counted: {', '.join(parts)}; {seconds(report.seconds - training.wall)} of the run in all."
+    parts.append(f"the first {count} steps {seconds(spent)}, including tracing and compiling in them")
+    return f"Not counted: {', '.join(parts)}; {seconds(report.seconds - training.wall)} of the run in total."
 
 
 def slow(report: Report, here: Path) -> list[tuple[Slow, str]]:
@@ -222,7 +222,7 @@ def remarks(report: Report) -> Iterator[str]:
     """What a reader must know before the numbers are quoted."""
     if not report.knows_use:
         yield (
-            "No GPU was watched: shares are of the time in which the main thread did not run TensorFlow's "
+            "No GPU was watched: shares count the time in which the main thread either did not run TensorFlow "
             "operations, or waited for input or for a result."
         )
     elif report.note:
@@ -231,17 +231,17 @@ def remarks(report: Report) -> Iterator[str]:
         yield f"TensorFlow used no GPU: {report.unused.sentence.removesuffix('.')}."
     if report.pid is not None:
         yield (
-            "It was watched from outside: what TensorFlow uses of the GPU's memory, and how much of a step inside of "
-            "`fit` waits for the next batch, is not known."
+            "It was watched from outside: it is not known how much GPU memory TensorFlow uses, or how much of a step "
+            "in `fit` waits for the next batch."
         )
     if not report.ledger.samples:
         yield "Nothing was sampled: the program ended at once, or its interpreter could not run the sampler."
     elif (unseen := report.share_of_run(report.seconds - report.seen)) > _UNSEEN:
-        yield f"{percent(unseen)} of the run was not seen: Python's own start and end."
+        yield f"{percent(unseen)} of the run was not seen: Python's startup and shutdown."
     if report.processes > 1:
         count = report.processes - 1
         which = "process that the program started was" if count == 1 else "processes that the program started were"
-        yield f"{count} {which} sampled too, and are listed apart."
+        yield f"{count} {which} also sampled, and are listed separately."
 
 
 def memory(report: Report) -> str:
@@ -252,25 +252,26 @@ def memory(report: Report) -> str:
     text = f"memory: {gibibytes(held)} held"
     if report.gpu.total_memory:
         text += f" of {gibibytes(report.gpu.total_memory)}"
-    return text if used is None else f"{text}, of which TensorFlow used {gibibytes(used.most, 2)} at most"
+    return text if used is None else f"{text}, of which TensorFlow used up to {gibibytes(used.most, 2)}"
 
 
 def expenses(report: Report) -> Iterator[str]:
     """What idle time costs, in money and in energy; nothing where neither is known."""
     if (price := report.price) is not None and report.seconds:
         idle, day = cost_of_idle(report)
-        per_hour, what = f"At {price} per hour", "it" if report.training is None else "training"
+        per_hour, what = f"At {price} per hour", "this program" if report.training is None else "training"
         if report.knows_use:
             run = price.times(report.seconds / 3600)
-            yield f"{per_hour} this run cost {run}, and {idle} of that was for an idle GPU: {day} in a day of {what}."
+            cost = f"this run cost {run}, and {idle} of that was for an idle GPU: {day} for each day of {what}"
         else:
-            yield f"{per_hour} a GPU that waits for it costs {idle} in this run, and {day} in a day of {what}."
+            cost = f"a GPU that waits for this program costs {idle} in this run, and {day} for each day of {what}"
+        yield f"{per_hour} {cost}."
     for title, energy in sorted(report.ledger.energies.items()):
         if energy.spent is not None:
             idle_part = ""
             if energy.idle is not None:
                 idle_part = f", {_kilowatt_hours(energy.idle)} of it while idle (at {energy.idle_watts:.0f} W)"
-            yield f"{title} took {_kilowatt_hours(energy.spent)}{idle_part}."
+            yield f"{title} used {_kilowatt_hours(energy.spent)}{idle_part}."
 
 
 def cost_of_idle(report: Report) -> tuple[Price, Price]:
@@ -301,11 +302,14 @@ def other_lines(report: Report, shown: Sequence[Line]) -> float:
 
 def alongside(report: Report) -> dict[str, list[Line]]:
     """What ran beside the main thread and is charged to nobody, under its title; the longest lines first."""
-    feeding = "Fed the input pipeline while operations ran, or seemed to; a faster GPU may wait for it:"
+    feeding = (
+        "Lines that fed the input pipeline while operations ran, or seemed to run; a faster GPU may wait for them:"
+    )
+    holding = "Lines that held Python's global lock (GIL), so that no other thread ran Python:"
     tables = {
         feeding: report.ledger.feeding,
-        "In the processes that it started, in addition:": report.ledger.workers,
-        "Held Python's lock, so that no other thread ran Python:": report.ledger.holders,
+        "In addition, in the processes that the program started:": report.ledger.workers,
+        holding: report.ledger.holders,
     }
     known = {}
     for title, entries in tables.items():

@@ -52,7 +52,7 @@ def read_result(path: Path) -> tuple[Result | None, str]:
     try:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode):
-            return None, "its result is no file"
+            return None, "its result is not a file"
         if about.st_size > _LARGEST_RESULT:
             return None, f"its result is larger than {_LARGEST_RESULT >> 20} MiB"
         with os.fdopen(descriptor, "rb", closefd=False) as file:
@@ -62,9 +62,9 @@ def read_result(path: Path) -> tuple[Result | None, str]:
     try:
         data = json.loads(raw)
     except (ValueError, RecursionError) as error:
-        return None, f"its result is no JSON: {error}"
+        return None, f"its result is not JSON: {error}"
     if not isinstance(data, dict):
-        return None, "its result is no JSON object"
+        return None, "its result is not a JSON object"
     return _validated(data)
 
 

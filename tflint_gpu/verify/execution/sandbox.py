@@ -205,10 +205,10 @@ def choose_sandbox(wanted: Literal["auto", "bwrap", "landlock", "none"]) -> Sand
         without = "this system has no Landlock"
         raise SandboxUnavailable(without if wanted == "landlock" else f"{reason}, and {without}")
     network = "no TCP (UDP is open)" if known >= landlock.NETWORK_SINCE else "the network is open"
-    emptied = [] if known >= landlock.TRUNCATION_SINCE else ["emptied"]
-    changed = [] if landlock.keeps_attributes() else ["given other permissions and times"]
+    emptied = [] if known >= landlock.TRUNCATION_SINCE else ["files can be truncated"]
+    changed = [] if landlock.keeps_attributes() else ["permissions and times of files can be changed"]
     gaps = " and ".join([*emptied, *changed])
-    files = f"read-only file system, but that files can be {gaps}" if gaps else "read-only file system"
+    files = f"read-only file system, except that {gaps}" if gaps else "read-only file system"
     why = f"; {reason}" if wanted == "auto" else ""
     return Sandbox("landlock", f"programs run under Landlock: {files}, {network}{why}")
 
@@ -296,7 +296,7 @@ def protection_of(sandbox: Sandbox) -> str:
     if sandbox.kind != "none":
         return sandbox.note
     home = Path.home()
-    return f"{sandbox.note}, so nothing keeps it from your home folder ({home}) or the network (`--sandbox help`)"
+    return f"{sandbox.note}, so the code can access your home folder ({home}) and the network (`--sandbox help`)"
 
 
 def sandbox_help() -> str:
@@ -304,15 +304,15 @@ def sandbox_help() -> str:
     executable = shutil.which("bwrap")
     reason = _reason_against(executable) if executable else "bubblewrap (bwrap) is not installed"
     return _HELP.format(
-        state="It works here." if reason is None else f"Here: {reason}.",
-        landlock="This kernel has it." if landlock.version() else "This kernel does not have it.",
+        state="Bubblewrap works here." if reason is None else f"Here: {reason}.",
+        landlock="This kernel has Landlock." if landlock.version() else "This kernel does not have Landlock.",
     )
 
 
 _HELP = """\
-verify runs code of the checked files. In bubblewrap the code has no network and no privileges, and the file system is
+verify runs code from the checked files. In bubblewrap the code has no network and no privileges, and the file system is
 read-only except for its scratch folder and /tmp. {state}
-Where bubblewrap does not work, Landlock of the Linux kernel (from 5.13 on) confines the code: the file system is
+Where bubblewrap does not work, the Linux kernel's Landlock (5.13 or newer) confines the code: the file system is
 read-only except for the scratch folder, and from Linux 6.7 on there is no TCP. Landlock needs no installation. Under it
 `chmod`, `chown`, `utime` and similar calls do nothing. {landlock}
 
@@ -335,10 +335,10 @@ def missing_mechanisms() -> tuple[str, ...]:
     missing = []
     if not Path("/proc/self/statm").exists():
         missing.append("memory is not limited: this system has no /proc to watch it")
-        missing.append("a process that leaves its process group is not found again: this system has no /proc")
+        missing.append("a process that leaves its process group cannot be ended: this system has no /proc")
     if sys.platform != "linux":
         missing.append("no bubblewrap and no Landlock: programs reach the network and the user's files")
-        missing.append("programs go on if tflint-gpu itself is killed by SIGKILL")
+        missing.append("programs keep running if tflint-gpu itself is killed by SIGKILL")
     return tuple(missing)
 
 

@@ -345,7 +345,7 @@ def _judge(end: _End, limits: Limits, result_file: Path, *, in_bubblewrap: bool)
     elif end.stopped == "out of memory":
         status, text = "out of memory", f"its processes held more than {(limits.memory_bytes or 0) >> 20} MiB"
     elif exit_code is None:
-        status, text = "killed", "it was killed, but the kernel did not let it end"
+        status, text = "killed", "it was killed, but did not end (it hangs in the kernel)"
     elif exit_code == -signal.SIGXCPU:
         status, text = "timed out", f"it used more than {limits.cpu_seconds} s of processor time"
     elif exit_code < 0:
@@ -365,5 +365,5 @@ def _signal_text(number: int) -> str:
     with contextlib.suppress(ValueError):
         name = signal.Signals(number).name
         # The kernel's killer of processes leaves no other trace that can be read everywhere.
-        return f"ended by {name}" + (", perhaps as the system had no memory left" if name == "SIGKILL" else "")
+        return f"ended by {name}" + (", perhaps because the system ran out of memory" if name == "SIGKILL" else "")
     return f"ended by signal {number}"

@@ -84,10 +84,10 @@ def _instructions(result: Mapping[str, Any], environment: Mapping[str, str], pyt
         f"{result['code']} {result['filename']}: {result['message']}",
         f"verdict: {result['verdict']}: {result['reason']}" if result["verdict"] else result["reason"],
         "",
-        "before is the flagged code, after the repaired one. Each prints what it measures when it is run by hand:",
+        "before is the flagged program, after the fixed one. Each prints what it measures when you run it by hand:",
         "",
     ]
     for variant in ("before", "after"):
         lines.append(f"    (cd {variant} && env {settings} {shlex.quote(python)} {shlex.quote(entry)})")
-    lines += ["", "result.json has every sample, environment.json what the programs ran with.", ""]
+    lines += ["", "result.json has every sample, environment.json has what the programs ran with.", ""]
     return "\n".join(lines)

@@ -116,7 +116,8 @@ class Bench:
                 return
             failure = failure or answer
             if failure is not answer and "'tf_keras'" in answer.verdict.reason:
-                reason = f"{failure.verdict.reason}; it may run with Keras 2: `pip install tf_keras` next to TensorFlow"
+                install = "`pip install tf_keras` in TensorFlow's environment"
+                reason = f"{failure.verdict.reason}; it may run with Keras 2: {install}"
                 failure = dataclasses.replace(failure, verdict=dataclasses.replace(failure.verdict, reason=reason))
             if answer.is_cut:
                 yield dataclasses.replace(failure, is_cut=True) if self.case.failed else answer
@@ -142,7 +143,7 @@ class Bench:
         """Make the programs those that run with Keras 2, if that may help."""
         pair = self.case.pair
         is_old = pair is not None and f"{OLD_KERAS}.py" in pair.before.files
-        if not self.keras_said or is_old or not self._turns(old_keras=f"what Keras 3 says: {self.keras_said}"):
+        if not self.keras_said or is_old or not self._turns(old_keras=f"the error with Keras 3: {self.keras_said}"):
             return False
         self.keras_said = ""
         return True
@@ -288,7 +289,7 @@ class Bench:
         assert self.case.experiment is not None
         is_hidden = before.notes.get("gpus") == [] and self.case.prediction.kind != "wrong-device"
         if self.device != "cpu" and (is_hidden or after.notes.get("gpus") == []):
-            reason = "a GPU was chosen, but TensorFlow lists none in the program: what ran, ran on the CPU"
+            reason = "a GPU was chosen, but TensorFlow lists none in the program, so everything ran on the CPU"
             return Verification(self.case, Verdict("not run", reason), "cpu", (before,), (after,), gpu_unused=True)
         expected = self.case.prediction.kind == "crash"
         crash = before.run.crash
@@ -296,7 +297,7 @@ class Bench:
         if before.run.fault is not None and (not expected or foreign):
             return self._stopped(before, "the flagged program")
         if after.run.fault is not None and not expected:
-            return self._stopped(after, "the repaired program")
+            return self._stopped(after, "the fixed program")
         return None
 
     def _stopped(self, sample: Sample, what: str) -> Verification:
@@ -305,9 +306,9 @@ class Bench:
         if crash is not None and crash.exception.endswith(EMPTY):
             text = f"the data is empty: {crash.text}{remedy(sample)}"
         elif crash is not None and crash.exception.endswith(NEVER_RUN):
-            text = f"in {what} {crash.text}"
+            text = f"in {what}, {crash.text}"
         else:
-            text = f"{what} did not run to its end: {said}{remedy(sample)}"
+            text = f"{what} did not finish: {said}{remedy(sample)}"
         text += "".join(f"; {remark}" for remark in remarks_on(self.case, [(sample, sample)]))
         return Verification(self.case, Verdict("not run", text), self.device, (sample,))
 

@@ -75,7 +75,7 @@ class Cluster:
         self._ray = connected()
         self.slots = tuple(self._found())
         if not self.slots:
-            raise NoCluster("no machine of the Ray cluster has a processor to give")
+            raise NoCluster("no machine of the Ray cluster has a free CPU")
 
     def _found(self) -> Iterator[Slot]:
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy as Node
@@ -198,7 +198,7 @@ _NO_CASE: Any = None
 
 
 def _gone(case: Case) -> Verification:
-    return unmeasured(case, f"each worker of the cluster that ran it was lost, {_TRIES} times")
+    return unmeasured(case, f"the worker that ran it was lost {_TRIES} times")
 
 
 def _key(case: Case) -> tuple[object, ...]:
@@ -215,9 +215,8 @@ def _measure_here(
     cases, setup, measure = _planned(ray.get(plan[0]))
     if number >= len(cases) or _key(cases[number]) != key:
         there = platform.node()
-        return (
-            f"{there} finds other findings in the files than this machine: it needs the same files under the same path"
-        )
+        needs = "it needs the same files under the same path"
+        return f"{there} has different findings in the files than this machine: {needs}"
     case = cases[number]
     result = measure(case, setup, seconds, None if known is None else dataclasses.replace(known, case=case), rounds)
     return dataclasses.replace(result, case=_NO_CASE)

@@ -70,7 +70,7 @@ def among_others(case: Case, results: Iterable[Verification]) -> Case:
         pair = pair_of(left_out)
     except (NotExtractable, InputError):
         return case
-    remark = f"with the other repairs at {_at(joint.case.diagnostic)} applied"
+    remark = f"with the other fixes at {_at(joint.case.diagnostic)} applied"
     return dataclasses.replace(left_out, pair=pair, remarks=(remark,))
 
 
@@ -127,7 +127,7 @@ def _with_programs(parts: Sequence[Case], repairs: int, left_out: Sequence[Diagn
         pair = pair_of(case, readings=readings)
     except (NotExtractable, InputError) as error:
         return dataclasses.replace(case, reason=str(error))
-    without = [f"without the repair of {_at(d)} {d.code}, which changes the same code" for d in left_out]
+    without = [f"without the fix for {_at(d)} {d.code}, which changes the same code" for d in left_out]
     return dataclasses.replace(case, pair=pair, remarks=tuple(without))
 
 
@@ -138,8 +138,8 @@ def _experiment(parts: Sequence[Case], repairs: int) -> Experiment:
         probes=_each_once(e.probes for e in experiments),
         flaw=_each_once(e.flaw for e in experiments),
         repair=_each_once(e.repair for e in experiments),
-        prediction=Prediction("slowdown", basis="what its repairs save by themselves"),
-        variant=f"{repairs} repairs together",
+        prediction=Prediction("slowdown", basis="the sum of what each fix saves alone"),
+        variant=f"{repairs} fixes together",
         keeps=tuple(node for e in experiments for node in e.keeps),
         patch=None,
         same_outputs=all(e.same_outputs for e in experiments),
@@ -163,7 +163,7 @@ def _diagnostic(parts: Sequence[Case], repairs: int) -> Diagnostic:
         findings[0],
         code="+".join(sorted({diagnostic.code for diagnostic in findings})),
         name=NAME,
-        message=f"{repairs} repairs together: {named}",
+        message=f"{repairs} fixes together: {named}",
         filename=source.name,
         location=start,
         end_location=end,

@@ -35,7 +35,8 @@ def plan(
         except NoExperiment as error:
             yield Case(diagnostic, finding.prediction, reason=str(error))
         except Exception as error:  # one rule that fails must not keep the others from being verified
-            yield Case(diagnostic, finding.prediction, reason=f"{rule.code} failed to plan it: {error!r}")
+            reason = f"{rule.code} failed to plan its experiment: {error!r}"
+            yield Case(diagnostic, finding.prediction, reason=reason)
 
 
 def _running(path: Path, model: Model, others: Sequence[Model]) -> Iterator[Model]:

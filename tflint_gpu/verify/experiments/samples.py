@@ -40,7 +40,7 @@ NOT_REACHED = "the program ended before it reached the flagged code"
 # What the programs note as `raised_in` (`tflint_measure.examine`).
 _DURING = {
     "tf.function": " when `tf.function` traced it, as `fit` does (in the program it only runs eagerly),",
-    "fit": " when a model with it was fitted (Keras caught it while the program built the model),",
+    "fit": " when a model with this code was fitted (Keras caught the error while the program built the model),",
     "caught": " and the program caught it,",
 }
 
@@ -106,11 +106,12 @@ def aside(before: Sample, after: Sample) -> str:
     """What else a program found out: how a function does that was also run eagerly."""
     if before.notes.get("eager") != "works":
         return ""
-    text = "; run eagerly, it works"
+    text = "; run eagerly, the flagged code works"
     if before.steps and after.steps:
         factor = f"{statistics.median(before.steps) / statistics.median(after.steps):.2g}"
-        text += " and is as fast as the repair" if factor == "1" else f" and takes {factor} times as long as the repair"
-    return text + (", but passes no gradient on" if before.notes.get("gradient") == "None" else "")
+        slower = f" and takes {factor} times as long as the fixed code"
+        text += " and is as fast as the fixed code" if factor == "1" else slower
+    return text + (", but no gradient flows through it" if before.notes.get("gradient") == "None" else "")
 
 
 def remedy(sample: Sample) -> str:
@@ -122,12 +123,12 @@ def remedy(sample: Sample) -> str:
     if kind in ("FileNotFoundError", "NotFoundError"):
         return "; describe the data with `# tflint-gpu: input=(32, 128) float32` on the line that reads it"
     if crash is not None and crash.lacks_variable:
-        return f"; `--env {crash.text.strip(chr(39))}` passes yours on, `--env NAME=VALUE` gives it a value"
+        return f"; `--env {crash.text.strip(chr(39))}` passes your variable on, `--env NAME=VALUE` sets one"
     missing = _NOT_THERE.match(crash.text) if crash is not None and kind == "ModuleNotFoundError" else None
     top = missing[1].partition(".")[0] if missing is not None else ""
     if not top or top in sys.stdlib_module_names:
         return ""
-    return f"; `pip install {_DISTRIBUTIONS.get(top, top)}` next to TensorFlow"
+    return f"; `pip install {_DISTRIBUTIONS.get(top, top)}` in TensorFlow's environment"
 
 
 def windowed(recording: Recording, outcome: Outcome) -> Recording:
@@ -145,7 +146,7 @@ def remarks_on(case: Case, samples: Sequence[tuple[Sample, Sample]]) -> tuple[st
     made_up = dict.fromkeys(text for note in notes if isinstance(note, list) for text in note if isinstance(text, str))
     more: tuple[str, ...] = (f"{MADE_UP} {', '.join(made_up)}",) if made_up else ()
     hurried = {sample.notes["hurried"] for both in samples for sample in both if "hurried" in sample.notes}
-    more += (f"for lack of time, measured after {min(map(str, hurried))} steps of warm-up",) if hurried else ()
+    more += (f"measured after only {min(map(str, hurried))} warm-up steps, for lack of time",) if hurried else ()
     return (*(case.pair.remarks if case.pair is not None else ()), *case.remarks, *more)
 
 
@@ -166,7 +167,7 @@ def with_stand_ins(verdict: Verdict, rounds: Sequence[outcomes.Round], expected:
             "not run", f"with synthetic data the results differ, perhaps because of that data: {verdict.reason}"
         )
     if verdict.verdict in ("refuted", "no gain worth having"):
-        reason = f"{verdict.reason}; the synthetic data may be too different from the real data to say more"
+        reason = f"{verdict.reason}; the synthetic data may differ too much from the real data for a verdict"
         return dataclasses.replace(verdict, verdict="inconclusive", reason=reason)
     return verdict
 

@@ -22,7 +22,7 @@ def shared(result: Verification, case: Case) -> Verification:
     if result.verdict.verdict == "not run":
         return dataclasses.replace(result, case=case)
     other = result.case.diagnostic
-    reason = f"{result.verdict.reason}; measured once, for {place(other.filename, other.location)} as well"
+    reason = f"{result.verdict.reason}; this measurement also counts for {place(other.filename, other.location)}"
     verdict = dataclasses.replace(result.verdict, reason=reason)
     return dataclasses.replace(result, case=case, verdict=verdict, is_shared=True)
 

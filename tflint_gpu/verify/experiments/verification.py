@@ -180,7 +180,7 @@ def blocker(case: Case, setup: Setup) -> str:
         return case.reason
     requires = case.experiment.requires
     if requires == "a GPU" and setup.gpu is None:
-        return "it needs a GPU, and this runs on the CPU"
+        return "it needs a GPU, and `verify` runs on the CPU here"
     if requires == "two GPUs" and (setup.gpu is None or not setup.others):
         return "it needs two GPUs"
     return ""

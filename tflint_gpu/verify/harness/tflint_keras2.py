@@ -49,7 +49,7 @@ def _is_keras_3() -> bool:
 # TensorFlow reads it when it is imported. 2.15 would look for tf_keras, too, and has Keras 2 in any case.
 _HAS_TF_KERAS = importlib.util.find_spec("tf_keras") is not None
 if not _HAS_TF_KERAS and _is_keras_3():
-    raise ModuleNotFoundError("No module named 'tf_keras', which is Keras 2")
+    raise ModuleNotFoundError("No module named 'tf_keras' (Keras 2)")
 if _HAS_TF_KERAS:
     os.environ["TF_USE_LEGACY_KERAS"] = "1"
     sys.meta_path.insert(0, _KerasFinder())

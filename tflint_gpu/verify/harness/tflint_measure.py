@@ -80,7 +80,7 @@ def _steps(iterable: Iterable[Any], reads: bool, clock: Clock, known: set[Any]) 
         iterable = iterable if isinstance(iterable, range) else list(itertools.islice(iterable, KEPT))
         kept = min(len(iterable), KEPT)
         if not kept:
-            raise EmptyData("what the loop runs over has no element")
+            raise EmptyData("the loop iterates over nothing")
     clock.resume(_until_all_shapes(itertools.islice(iterable, kept)) if kept else 0)
     counts = is_new = False
     for element, is_first in _endless(iterable, reads):
@@ -198,11 +198,11 @@ def _endless(iterable: Iterable[Any], reads: bool) -> Iterator[tuple[Any, bool]]
             for index, element in enumerate(iterable):
                 yield element, index == 0
             if index < 0:
-                raise EmptyData("what the loop runs over has no element")
+                raise EmptyData("the loop iterates over nothing")
     else:
         kept = iterable if isinstance(iterable, range) else list(itertools.islice(iterable, KEPT))
         if not kept:
-            raise EmptyData("what the loop runs over has no element")
+            raise EmptyData("the loop iterates over nothing")
         for index in itertools.count():
             yield kept[index % len(kept)], index == 0
 
@@ -312,7 +312,7 @@ def _must_have_rows(data: Any) -> None:
     else:
         is_empty = isinstance(data, (numpy.ndarray, tf.Tensor)) and not len(data)
     if is_empty:
-        raise EmptyData("what `fit` gets has no element")
+        raise EmptyData("`fit` is given no data")
 
 
 def _clock_of_batches(samples: int, data: Any) -> Any:

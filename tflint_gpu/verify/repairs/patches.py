@@ -82,7 +82,7 @@ class Patches:
         if not all(is_still_there(edit, original) for edit in new):
             raise NotApplicable("its edits would cross the border of two cells")
         if conflict(new, accepted):
-            raise NotApplicable("a repair above changes the same code: apply that one and run verify again")
+            raise NotApplicable("a fix above changes the same code: apply that one and run verify again")
         edits = [*accepted, *new]
         ordered = sorted(edits, key=lambda edit: (edit.start, edit.end))
         if any(edit.end > other.start for edit, other in pairwise(ordered)):
@@ -100,7 +100,7 @@ class Patches:
             try:
                 now = decode_source(self.files[path].read(), path, source.name)
             except (OSError, UnreadableSource) as error:
-                raise NotApplicable(f"{source.name} cannot be read any more: {error}") from error
+                raise NotApplicable(f"{source.name} can no longer be read: {error}") from error
             if not source.equals(now):
                 raise NotApplicable(f"{source.name} has changed since it was checked: run verify again")
             self._original[path] = source
@@ -120,7 +120,7 @@ class Patches:
             raise NotApplicable(f"it cannot be written as {text.encoding}: {error.reason}") from error
         more = self._codes(path, text) - self._codes(path, before)
         if more:
-            raise NotApplicable(f"the patched file would have one more {', '.join(sorted(more))}")
+            raise NotApplicable(f"the patched file would have another {', '.join(sorted(more))}")
 
     def _codes(self, path: Path, source: SourceFile) -> Counter[str]:
         file = replace(self.files[path], content=source.encode())
@@ -136,7 +136,7 @@ class Patches:
                 write(source, path, self._original[path].encode())
                 names.append(name)
             except FixError:
-                failures.append(f"{name} is as it was: it has changed since it was checked")
+                failures.append(f"{name} was left unchanged, because it was edited after the check")
             except OSError as error:
-                failures.append(f"{name} is as it was: {error.strerror or error}")
+                failures.append(f"{name} was left unchanged: {error.strerror or error}")
         return names, failures

@@ -54,13 +54,13 @@ def repairs(results: Sequence[Verification]) -> Iterator[Repair | Withheld]:
 
 def _objection(result: Verification, experiment: Experiment) -> str:
     if experiment.variant:
-        return f"it was measured {experiment.variant}, and your code does not run like that"
+        return f"it was measured {experiment.variant}, and your code does not run that way"
     if not experiment.user_edits:
-        return "the repair that was measured cannot be written into this code as an edit"
+        return "the measured fix cannot be applied to this code as an edit"
     if result.case.prediction.kind in ("slowdown", "memory") and experiment.same_outputs:
         difference = next(_differences(result), None)
         if difference is not None:
-            return f"the repair changes the results: {difference}"
+            return f"the fix changes the results: {difference}"
     return ""
 
 

@@ -48,7 +48,9 @@ def _measured(repair: Repair, report: Report) -> Iterator[str]:
         yield f"Confirmed by running both: {' '.join(result.verdict.reason.split())}."
         return
     among, share = result.case.among, report.share(result)
-    yield _factor("Before this change it took" if among is None else "With the other repairs only, it takes", result)
+    yield _factor(
+        "Before this change it took" if among is None else "With only the other fixes applied, it takes", result
+    )
     if among is not None and share is not None:
         yield f"That is {figures.percentage(share)} of what {among.variant} save."
     yield _compared(repair)
@@ -56,11 +58,12 @@ def _measured(repair: Repair, report: Report) -> Iterator[str]:
 
 def _compared(repair: Repair) -> str:
     if not repair.compared:
-        return "What they compute was not compared."
+        return "The results of the two versions were not compared."
     if not repair.later:
-        return "Both compute the same."
+        return "Both versions give the same results."
     steps = "step" if repair.compared == 1 else f"{repair.compared} steps"
-    return f"Both compute the same in the first {steps}, before {repair.later} runs; later steps were not compared."
+    first = f"Both versions give the same results in the first {steps}, before {repair.later} runs"
+    return f"{first}; later steps were not compared."
 
 
 def _factor(begins: str, result: Verification) -> str:
@@ -69,7 +72,8 @@ def _factor(begins: str, result: Verification) -> str:
     before, after = figures.median(result, result.before), figures.median(result, result.after)
     what = "as much memory" if result.unit == "bytes" else "as long"
     interval = f"95% interval {verdict.low:.3g} to {verdict.high:.3g}, {rounds} rounds"
-    begins = begins.replace(" it ", " the pipeline alone ") if result.case.of_what else begins
+    if result.case.of_what:
+        begins = begins.replace(" it ", " the pipeline alone ").replace(" the code ", " the pipeline alone ")
     then = "now" if result.case.among is None else "with this one"
     return f"{begins} {figures.factor(verdict.ratio)} {what}: {before}, {then} {after} ({interval})."
 
@@ -77,9 +81,9 @@ def _factor(begins: str, result: Verification) -> str:
 def _together(joint: Verification, applied: int) -> Iterator[str]:
     """What all repairs of a loop bring, of which the patch has some."""
     where = place(joint.case.diagnostic.filename, joint.case.diagnostic.location)
-    yield _factor(f"{joint.case.variant} ({where}): before them it took", joint)
+    yield _factor(f"{joint.case.variant} ({where}): before them the code took", joint)
     if applied < len(joint.case.joined):
-        yield f"This patch fixes {applied} of their {len(joint.case.joined)} findings."
+        yield f"This patch fixes {applied} of these {len(joint.case.joined)} findings."
 
 
 def _versions(known: object) -> list[str]:

@@ -26,7 +26,9 @@ def versions(report: Report) -> dict[str, str]:
     versions_by_title = {title: str(known.get(name, "")) for name, title in _NAMES.items()}
     if report.gpu is not None:
         versions_by_title["driver"] = report.gpu.driver
-    built = {f"{title} (of the build)": str(known.get(name, "")) for name, title in _BUILT_WITH.items()}
+    built = {
+        f"{title} (that TensorFlow was built with)": str(known.get(name, "")) for name, title in _BUILT_WITH.items()
+    }
     return {**versions_by_title, **built}
 
 
@@ -75,15 +77,15 @@ def spread(result: Verification) -> Iterator[tuple[str, str, str]]:
         rows += [(f"time per {per}, p{share}", _percentile_text(share, per)) for share in PERCENTILES]
     rows += [
         ("one-time costs such as tracing", lambda side: _median(side, "once", duration)),
-        ("a process from start to end", lambda side: _middle([sample.seconds for sample in side], duration)),
-        ("peak memory of the machine", lambda side: _most([sample.host_memory for sample in side])),
+        ("run time of one process", lambda side: _middle([sample.seconds for sample in side], duration)),
+        ("peak host memory", lambda side: _most([sample.host_memory for sample in side])),
         ("peak memory of the GPU (NVML)", lambda side: _most([_recorded(sample) for sample in side])),
         ("peak memory of the GPU (TensorFlow)", lambda side: _most([allocated(sample) for sample in side])),
         ("GPU utilisation while measuring", lambda side: _known(figures.percent(side))),
         ("SM clock while measuring", lambda side: _range(side, lambda moment: moment.clock, "MHz")),
         ("power while measuring", lambda side: _range(side, lambda moment: moment.power, "W")),
         ("throttled while measuring", _slowed),
-        ("device of the results", figures.used_devices),
+        ("device that holds the results", figures.used_devices),
     ]
     for name, text in rows:
         flagged, repaired = text(result.before), text(result.after)

@@ -132,12 +132,12 @@ def gpu_notes(result: Verification) -> list[str]:
     missing = [note for sample in samples if sample.recording is not None for note in sample.recording.notes]
     flagged, repaired = used_devices(result.before), used_devices(result.after)
     if flagged and repaired and ("GPU" in flagged) != ("GPU" in repaired):  # small things lie on the CPU in any case
-        missing.append(f"what the flagged program computed lies on {flagged}, of the repaired one on {repaired}")
+        missing.append(f"the results of the flagged program are on {flagged}, those of the fixed program on {repaired}")
     return list(dict.fromkeys([*_disturbances(result), *missing]))
 
 
 def _disturbances(result: Verification) -> Iterator[str]:
-    for name, samples in (("flagged", result.before), ("repaired", result.after)):
+    for name, samples in (("flagged", result.before), ("fixed", result.after)):
         texts = (text for sample in samples if sample.recording is not None for text in sample.recording.disturbances)
         if (first := next(texts, None)) is not None:
             yield f"while the {name} program measured, {first}"
@@ -148,7 +148,7 @@ def costs(result: Verification) -> list[str]:
     flagged, repaired = (_once(samples) for samples in (result.before, result.after))
     if flagged is None or repaired is None or max(flagged, repaired) < _WORTH_TELLING:
         return []
-    once = f"one-time costs such as tracing and compiling: {duration(flagged)}, with the repair {duration(repaired)}"
+    once = f"one-time costs such as tracing and compiling: {duration(flagged)}, with the fix {duration(repaired)}"
     return [once, *_whole(result)]
 
 
@@ -158,11 +158,12 @@ def _whole(result: Verification) -> Iterator[str]:
     totals = [[run.whole.seconds(run.seconds) for run in side if run.whole and run.seconds] for side in sides]
     if all(totals) and (whole := sides[0][0].whole) is not None:
         flagged, repaired = (duration(statistics.median(side)) for side in totals)
-        yield f"the whole run, {plural(whole.steps, 'step')}: {flagged}, with the repair {repaired}"
+        yield f"the whole run, {plural(whole.steps, 'step')}: {flagged}, with the fix {repaired}"
     for sample in result.after[:1]:
         match sample.notes.get("whole"):
             case {"steps": None, "shapes": int(shapes), "trace": float(trace)} if shapes > 1 and trace > _LEAST_TRACE:
-                yield f"the data has {shapes} shapes or more, and the repair takes {duration(trace)} to trace each"
+                each = f"the fixed code takes {duration(trace)} to trace each"
+                yield f"the data has at least {shapes} different shapes, and {each}"
 
 
 def share(report: Report, result: Verification) -> str:
@@ -171,8 +172,9 @@ def share(report: Report, result: Verification) -> str:
     if joint is None or known is None:
         return ""
     where = place(joint.case.diagnostic.filename, joint.case.diagnostic.location)
-    more = "" if known.share is not None else "; more rounds (`--runs`) narrow the interval"
-    return f"share: {percentage(known)} of the time that {joint.case.variant} save ({where}), {measured(joint)}{more}"
+    more = "" if known.share is not None else "; more rounds (`--runs`) would narrow the interval"
+    together = f"{joint.case.variant} save at {where} (together {measured(joint)})"
+    return f"share: {percentage(known)} of the time that {together}{more}"
 
 
 def of_run(result: Verification) -> str:
@@ -181,7 +183,7 @@ def of_run(result: Verification) -> str:
     if lost is None or ratio is None or ratio <= 1:
         return ""
     most = 1 / (1 - lost + lost / ratio)
-    return f"{lost:.0%} of the measured run is lost here; the repair makes the run up to {factor(most)} as fast"
+    return f"the measured run lost {lost:.0%} of its time here; the fix makes the run up to {factor(most)} as fast"
 
 
 def percentage(known: Share) -> str:
@@ -209,7 +211,7 @@ def device(report: Report) -> str:
     if report.gpu is None:
         return f"the CPU ({report.device_note})" if report.device_note else "the CPU"
     card = report.gpu.described
-    return card if report.used_gpu is not None else f"the CPU: no program used {card}"
+    return card if report.used_gpu is not None else f"the CPU, because no program used {card}"
 
 
 def head(report: Report) -> str:
@@ -234,4 +236,4 @@ def remarks(report: Report) -> Iterator[str]:
     if report.gpu is not None and report.device_note:
         yield f"{report.device_note[0].upper()}{report.device_note[1:]}."
     if report.interrupted:
-        yield f"The run ended early: {report.interrupted}. What was measured until then is shown."
+        yield f"The run ended early: {report.interrupted}. The report shows what was measured so far."

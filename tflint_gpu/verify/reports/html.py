@@ -18,8 +18,8 @@ from tflint_gpu.verify.reports.listings import Listing, listings
 from tflint_gpu.verify.statistics.statistics import CONFIRMED
 
 _STYLES = {"refuted": "good", "no gain worth having": "good", "inconclusive": "open"}
-_COLUMNS = ["verdict", "finding", "predicted", "measured (95% interval)", "flagged code", "repaired code"]
-_WATCHED_COLUMNS = ["GPU, flagged", "GPU, repaired"]
+_COLUMNS = ["verdict", "finding", "predicted", "measured (95% interval)", "flagged code", "fixed code"]
+_WATCHED_COLUMNS = ["GPU, flagged", "GPU, fixed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ def _remarks(report: Report, result: Verification) -> Iterator[str]:
 def _plots(result: Verification, number: int) -> dict[str, Markup]:
     what = "Memory held" if result.unit == "bytes" else f"Time per {result.unit.removeprefix(figures.PER)}"
     drawn = {
-        f"{what}, flagged and repaired code": plots.amounts(result, f"amounts-{number}"),
+        f"{what}, flagged and fixed code": plots.amounts(result, f"amounts-{number}"),
         f"{what}: distribution": plots.distribution(result, f"spread-{number}"),
         "GPU utilisation over time": plots.utilisation(result, f"use-{number}"),
         "Clock over time": plots.clock(result, f"clock-{number}"),
@@ -129,7 +129,7 @@ def _plots(result: Verification, number: int) -> dict[str, Markup]:
 
 def _errors(result: Verification) -> Iterator[tuple[str, str]]:
     """What the first run of each variant ended with, in full."""
-    for name, samples in (("flagged", result.before), ("repaired", result.after)):
+    for name, samples in (("flagged", result.before), ("fixed", result.after)):
         crash = next((sample.run.crash for sample in samples if sample.run.crash is not None), None)
         if crash is not None:
             yield name, f"{crash.exception}: {crash.text}"

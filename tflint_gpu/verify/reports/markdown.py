@@ -27,7 +27,7 @@ def render(report: Report, view: View) -> str:
             break
         rows, reasons, shown = rows + row, reasons + reason, shown + 1
     left = len(report.rows) - shown
-    missing = f"\n{plural(left, 'more result')} not shown: a comment has no room for more.\n" if left else ""
+    missing = f"\n{plural(left, 'more result')} not shown: a comment cannot be longer.\n" if left else ""
     details = f"\n<details><summary>Why</summary>\n\n{reasons}\n</details>\n"
     return f"{head}\n{_header(watched)}{rows}{missing}{remarks}{details}"
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FLAGGED, _REPAIRED, _BAD = "#070809", "#0a0b0c", "#0d0e0f"
 _CSS = {_FLAGGED: "var(--flagged)", _REPAIRED: "var(--repaired)", _BAD: "var(--bad)"}
-_SIDES = (("flagged", _FLAGGED, "o", -0.43), ("repaired", _REPAIRED, "s", 0.05))
+_SIDES = (("flagged", _FLAGGED, "o", -0.43), ("fixed", _REPAIRED, "s", 0.05))
 _STRIP = 0.38
 _LOG_FROM = 5.0
 _MOST_MARKED = 40
@@ -63,7 +63,7 @@ def amounts(result: Verification, name: str) -> str:
                 va="center", color=colour,
             )  # fmt: skip
         axes.set_xticks(range(1, max(map(len, columns)) + 1))
-        axes.set_xlabel("round: one process each, its steps from left to right")
+        axes.set_xlabel("one column per round (one process of each); its steps from left to right")
         axes.set_ylabel(label)
         axes.tick_params(axis="x", length=0)
 
@@ -91,7 +91,7 @@ def distribution(result: Verification, name: str) -> str:
                     textcoords="offset points", ha="center", va="bottom" if up > 0 else "top", fontsize=9,
                 )  # fmt: skip
         axes.set_ylim(-0.6, 1.7)
-        axes.set_yticks([1, 0], ["flagged", "repaired"])
+        axes.set_yticks([1, 0], ["flagged", "fixed"])
         axes.tick_params(axis="y", length=0)
         axes.grid(visible=False, axis="y")
         axes.grid(visible=True, axis="x")
@@ -139,7 +139,7 @@ def _over_time(
         most = max(value for side in points for line in side for _, value in line)
         axes.set_ylim(0, 104 if label.endswith("(%)") else most * 1.1 or 1)
         axes.set_xlim(left=0)
-        axes.set_xlabel("since the process started (s); strong: while it measured")
+        axes.set_xlabel("since the process started (s); thick: while it measured")
         axes.set_ylabel(label)
 
     return svg(draw, name, _CSS)

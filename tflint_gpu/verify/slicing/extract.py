@@ -56,7 +56,7 @@ from tflint_gpu.verify.stubs.readers import ABSENT, BARS, ENVIRONMENT, FILES, MO
 
 OLD_KERAS = "tflint_keras2"
 MADE_UP = "synthetic:"
-_MOVED = "the repair moves the step into a separate function, which gets the program's numbers as tensors"
+_MOVED = "the fix moves the step into a separate function, which receives the program's numbers as tensors"
 _MAX_FILES = 400
 _MEASURING = (
     HARNESS, "tflint_outcome", "tflint_clock", "tflint_data", "tflint_devices", "tflint_examine", "tflint_whole",
@@ -161,7 +161,7 @@ def extract(
     except InputError:
         raise
     except Exception as error:  # whatever this code is, the other findings are still to be looked at
-        reason = f"the code cannot be cut out ({type(error).__name__}: {error})"
+        reason = f"the code cannot be extracted ({type(error).__name__}: {error})"
         raise NotExtractable(reason) from error
     if refusals:
         raise refusals[0]
@@ -212,7 +212,8 @@ class _Cut:
             reached = [self._way(stop).row for stop in self.start.route if stop.file is file]
             called, call = call_of(ast.parse(file.source.code), row, reached)
         except UnknownName as error:
-            text = f"nothing in the checked files runs `{name}`, and nothing tells what its parameter `{error}` is"
+            unknown = f"it is not known what its parameter `{error}` is"
+            text = f"nothing in the checked files runs `{name}`, and {unknown}"
             raise NotExtractable(f"{text}: add a call with a value for it, such as `{name}({error}=...)`") from error
         return called, call
 
@@ -261,7 +262,7 @@ class _Cut:
         ):
             row = change.file.source.locate(change.file.span(change.node)[0])
             place = f"{change.file.source.name}:{row}"
-            raise NotExtractable(f"what runs the code does not run {place}, which is to be changed")
+            raise NotExtractable(f"the caller of this code does not run {place}, which the experiment changes")
 
     @cached_property
     def _makes_up(self) -> bool:
@@ -293,7 +294,7 @@ class _Cut:
     @property
     def remarks(self) -> tuple[str, ...]:
         """How the programs differ from what the user would run."""
-        old = [f"run with Keras 2 (tf_keras), for {self.old_keras}"] if self.old_keras else []
+        old = [f"run with Keras 2 (tf_keras) because of {self.old_keras}"] if self.old_keras else []
         moved = [_MOVED] if any(f"{HARNESS}.handed(" in edit.text for edit in self.experiment.repair) else []
         made_up = [*self.call.made_up, *self.undefined.made_up]
         return (*old, *moved, *([f"{MADE_UP} {', '.join(made_up)}"] if made_up else []))

@@ -67,7 +67,7 @@ def _commented(file: File, harness: str) -> Iterator[Stand]:
         rows = (row, row + 1) if is_alone else (row,)
         at_row = [span for span in spans if source.row(span[0]) in rows or source.row(span[1]) == row]
         if not at_row:
-            raise InputError(f"{source.name}:{row}: there is no assignment at `{match[0]}`: put it after one")
+            raise InputError(f"{source.name}:{row}: `{match[0]}` is not on a line with an assignment: move it to one")
         start, end, value = max(at_row, key=lambda comment: comment[0])
         arrays = f"{harness}.synthetic({_specs(match['specs'], source.name, row)})"
         yield Stand(start, end, _dataset_of(arrays, harness) if _is_dataset(file, value) else arrays)

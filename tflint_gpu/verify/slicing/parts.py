@@ -127,8 +127,8 @@ def check_sources(part: Part, *, is_answered: bool) -> None:
         has_stand_in = part.stood_for(call) or any(reader.call is call for reader in part.readers)
         if part.holds(call) and not has_stand_in:
             if (file.name(call.func) or "").startswith(_STARTING):
-                what = f"starts another program (`{file.code(call.func)}`), which verify does not do"
-                raise _asking(file, file.span(call)[0], what, "what it gives")
+                what = f"starts another program (`{file.code(call.func)}`), which verify does not allow"
+                raise _asking(file, file.span(call)[0], what, "its result")
             raise _loads_data(file, file.span(call)[0], file.code(call.func))
     if is_answered or part.is_whole:  # what reads an address gets the answer that there is nothing
         return
@@ -144,12 +144,12 @@ def _loading(file: File) -> Iterator[cst.Call]:
 
 
 def _loads_data(file: File, offset: int, what: str) -> NotExtractable:
-    return _asking(file, offset, f"loads data (`{what}`)", "what the data is like")
+    return _asking(file, offset, f"loads data (`{what}`)", "the data")
 
 
 def _asking(file: File, offset: int, what: str, unknown: str) -> NotExtractable:
     return NotExtractable(
-        f"{file.source.name}:{file.source.locate(offset)} {what}: say {unknown} with "
+        f"{file.source.name}:{file.source.locate(offset)} {what}: describe {unknown} with "
         "`# tflint-gpu: input=(32, 128) float32` on the line that assigns it"
     )
 

@@ -113,7 +113,7 @@ def written(place: str) -> str:
         texts = [_draw.integers(1, _WORDS, int(_draw.integers(20, 300))).tolist() for _ in range(_TEXTS)]
         with open(place, "wb") as known:
             pickle.dump((texts, _draw.integers(0, 2, _TEXTS).tolist()), known)
-        return f"{_TEXTS} texts of word numbers, and labels (imdb.pkl)"
+        return f"{_TEXTS} texts as word indices, with labels (imdb.pkl)"
     part = _PLANETOID.fullmatch(name)
     if part:
         with open(place, "wb") as known:
@@ -126,11 +126,11 @@ def written(place: str) -> str:
     if name.startswith("instances_") and name.endswith(".json"):
         with open(place, "w") as text:
             json.dump(_coco(), text)
-        return f"{name} of COCO's format, with {_IMAGES} images and {2 * _IMAGES} boxes"
+        return f"{name} in COCO format, with {_IMAGES} images and {2 * _IMAGES} boxes"
     if name in _OF_BERT:
         with open(place, "w") as text:
             text.write(_OF_BERT[name])
-        return f"{name} of a BERT of {_BERT['num_hidden_layers']} layers and {_BERT['hidden_size']} units"
+        return f"{name} of a BERT with {_BERT['num_hidden_layers']} layers and {_BERT['hidden_size']} units"
     ending = os.path.splitext(name)[1]
     if SIZES and not KEYS and ending == ".json":
         with open(place, "w") as text:
@@ -138,7 +138,7 @@ def written(place: str) -> str:
         return f"{name}, which sets {', '.join(SIZES)}"
     if ending in (".model", ".spm") and "sentencepiece" in sys.modules:
         _write_pieces(place)
-        return f"a model of SentencePiece with {_PIECES} pieces ({name})"
+        return f"a SentencePiece model with {_PIECES} pieces ({name})"
     if name.endswith((".tgz", ".tar.gz", ".tar")):
         tarfile.open(place, "w:" if ending == ".tar" else "w:gz").close()
         return f"{name}, with nothing in it"
@@ -194,7 +194,7 @@ def _citations(part: str) -> bytes:
 
 def _under(key: str, row: int) -> str:
     is_number = key.lower().endswith(("label", "class", "id", "score", "target"))
-    return str(row % 2) if is_number else f"a made up text with the number {row}"
+    return str(row % 2) if is_number else f"a synthetic text with the number {row}"
 
 
 def checkpoints(folder: str) -> str:

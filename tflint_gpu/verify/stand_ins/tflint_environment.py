@@ -119,7 +119,7 @@ def _later(function: Callable[..., Any], name: Any, args: Sequence[Any], kwargs:
             made = function(each, *args, **kwargs)
         except Exception:  # as above
             continue
-        tell(f"the environment {each}, for {name}")
+        tell(f"the environment {each} in place of {name}")
         return made
     return None
 
@@ -190,7 +190,7 @@ def no_cluster(*args: Any, **kwargs: Any) -> Any:
 
 def default_strategy(*args: Any, **kwargs: Any) -> Any:
     """Stand for the strategy of a TPU: the one that a program has without any."""
-    tell("the default strategy, for that of a TPU")
+    tell("the default strategy in place of the TPU strategy")
     return tf.distribute.get_strategy()
 
 
@@ -210,7 +210,7 @@ class Film:
     def __init__(self) -> None:
         self.isOpened = lambda: True  # as OpenCV spells it
         self.image = _draw.integers(0, 256, tflint_files.IMAGE).astype("uint8")
-        tell(f"a film of {'x'.join(map(str, tflint_files.IMAGE))}")
+        tell(f"a video of {'x'.join(map(str, tflint_files.IMAGE))}")
 
     def read(self, *_: Any) -> tuple[bool, Any]:
         return True, self.image.copy()
@@ -336,7 +336,7 @@ def answered(function: Callable[..., Any]) -> Callable[..., Any]:
         path = urllib.parse.urlparse(str(getattr(url, "full_url", url))).path
         place = fetched(function)(os.path.basename(path) or "page.txt")
         if not os.path.isfile(place):
-            raise FileNotFoundError(f"{url} is not asked, and nothing says what it gives")
+            raise FileNotFoundError(f"{url} is not requested, and the code does not show what it returns")
         return tflint_archives.Answer(place)
 
     return get

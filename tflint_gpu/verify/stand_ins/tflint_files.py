@@ -286,7 +286,7 @@ def _filled(pattern: str) -> str:
         if ending in _IMAGES:
             write_image(path, ending)
         elif made(path) is None:
-            raise FileNotFoundError(f"{pattern} is not here, and nothing says what is in it")
+            raise FileNotFoundError(f"{pattern} does not exist here, and the code does not show what it contains")
     if ending in _IMAGES:
         named = pattern.replace(_HERE + os.sep, "", 1)
         tell(f"{count} {ending} images of {'x'.join(map(str, IMAGE))} ({named})")

@@ -162,7 +162,7 @@ class _Partly:
         if hasattr(self._module, name):
             return getattr(self._module, name)
         module = self._module.__name__
-        tell(f"{name} of {module}, which is not there")
+        tell(f"{name} of {module}, which does not exist")
         return _Absent(f"{module}.{name}", ImportError(f"cannot import name '{name}' from '{module}'", name=module))
 
 
@@ -195,8 +195,8 @@ def _import_what_is_there(
 
 
 def _cannot(error: Exception) -> str:
-    is_missing = isinstance(error, ImportError)
-    return "is not there" if is_missing else f"cannot be imported ({type(error).__name__}: {error})"
+    why = "" if isinstance(error, ImportError) else f" ({type(error).__name__}: {error})"
+    return f"cannot be imported{why}"
 
 
 def _is_about_keras(error: Exception) -> bool:
@@ -282,7 +282,7 @@ def refused(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def refuse(*args: Any, **kwargs: Any) -> Any:
         name = f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', function)}"
-        raise PermissionError(f"`{name}` would load data or start another program, which verify does not do")
+        raise PermissionError(f"`{name}` would load data or start another program, which verify does not allow")
 
     return refuse
 

@@ -26,7 +26,7 @@ def weights(function: Callable[..., Any]) -> Callable[..., Any]:
             with contextlib.suppress(Exception):  # each library has its own for what is not there
                 return function(*args, **kwargs)
         if not any(existing(path) for path in paths):
-            tell("trained weights: the model has its first ones")
+            tell("the model's initial weights in place of trained ones")
             return None
         given = [existing(value) or value if is_path(value) else value for value in args]
         return function(*given, **kwargs)

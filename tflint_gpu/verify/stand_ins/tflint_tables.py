@@ -82,7 +82,7 @@ def table(function: Callable[..., Any]) -> Callable[..., Any]:
         dated = [name for name in dated if isinstance(name, str)] if isinstance(dated, list) else []
         columns = kwargs.get("usecols") or kwargs.get("names") or _before_renaming(dated)
         if not columns:
-            raise FileNotFoundError(f"{source} is not here, and nothing says which columns it has")
+            raise FileNotFoundError(f"{source} does not exist here, and the code does not show which columns it has")
         _tell_columns(columns, str(source))
         days = _days() if dated else ()
         rows = len(days) or _ROWS
@@ -105,7 +105,7 @@ def _before_renaming(dated: Sequence[str]) -> Sequence[str]:
 def array(name: str) -> Any:
     """Labels, where the name says so, else what the model of the program takes."""
     if not tflint_files.INPUT:
-        raise FileNotFoundError(f"{name} is not here, and nothing says what is in it")
+        raise FileNotFoundError(f"{name} does not exist here, and the code does not show what it contains")
     is_label = any(part in name.lower() for part in ("label", "target")) or name.lower().startswith("y")
     tell(f"{name} of {'labels' if is_label else 'x'.join(map(str, tflint_files.INPUT))}")
     if is_label:

@@ -84,15 +84,16 @@ def catalogued(name: str, split: Any = None, **options: Any) -> Any:
     known = name.partition(":")[0].partition("/")[0].replace("_corrupted", "")  # of the same shape
     known = "cifar10" if known == "made up" else known  # the name was, too
     if known not in _CATALOGUE:
-        raise FileNotFoundError(f"the data set {name} of TensorFlow Datasets is not here, and its shape is not known")
+        what = f"the dataset {name} of TensorFlow Datasets"
+        raise FileNotFoundError(f"{what} is not available here, and its shape is unknown")
     shape, classes = _CATALOGUE[known]
-    tell(f"the data set {name}, of {'x'.join(map(str, shape)) or 'texts'} in {classes} classes")
+    tell(f"the dataset {name}, of {'x'.join(map(str, shape)) or 'texts'} in {classes} classes")
     rows = _whole_batches(24 * min(max(tflint_files.BATCH, 64), 512) if numpy.prod(shape) < 4000 else 64)
     if options.get("batch_size") == -1 and numpy.prod(shape) < 4000:  # the code may take each class apart
         rows = min(60_000, max(rows, classes * (tflint_archives.LAST_ROW + 100)))
 
     def read(_: Any) -> Any:
-        data: Any = numpy.array(["a made up text"] * rows)
+        data: Any = numpy.array(["a synthetic text"] * rows)
         if len(shape) == 1:
             data = _draw.random((rows, *shape), dtype="float32")
         elif shape:
@@ -175,7 +176,7 @@ def keras_numbers(name: str, cut: int = 0) -> Callable[..., Any]:
     """
 
     def load_data(num_words: Any = None, maxlen: Any = None, **options: Any) -> Any:
-        tell(f"the data set keras.datasets.{name}")
+        tell(f"the dataset keras.datasets.{name}")
         columns = {"boston_housing": 13, "california_housing": 8}.get(name)
 
         def part(rows: int) -> Any:
@@ -254,7 +255,7 @@ def text_folder(function: Callable[..., Any]) -> Callable[..., Any]:
 
     def write(place: str) -> None:
         with open(place + ".txt", "w") as file:
-            file.write(f"a made up text with the name {os.path.basename(place)}")
+            file.write(f"a synthetic text with the name {os.path.basename(place)}")
 
     return _reading_folder(function, "texts", classes, max(_ROWS, 4 * classes), write)
 

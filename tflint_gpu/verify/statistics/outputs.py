@@ -47,7 +47,7 @@ class Difference:
     def __str__(self) -> str:
         where = f" at {list(self.place)}" if self.place else ""
         if not self.total:
-            return f"the outputs have different shapes{where}: {self.before} before, {self.after} after"
+            return f"the outputs have different shapes{where}: {self.before} before the fix, {self.after} after it"
         text = f"the outputs differ in {self.count} of {self.total} numbers"
         return f"{text}, most{where}: {self.before} before, {self.after} after"
 

@@ -98,7 +98,7 @@ EXTRACTION_FAULTS = frozenset(
 )
 
 
-REFERENCE = "reference: a workload of the rule, none of this code"
+REFERENCE = "reference: the rule's own workload, not this code"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +162,11 @@ def _judge_times(prediction: Prediction, rounds: Sequence[Round], until_decided:
     if prediction.kind == "slowdown" and name in CONFIRMED and math.log(interval.low) <= (change := drift(ratios)):
         name, more = (
             "inconclusive",
-            f": from one round to the next the ratio changes by more, by a factor of {math.exp(change):.3g}",
+            f", but the ratio changes even more from one round to the next, by a factor of {math.exp(change):.3g}",
         )
     gain = _gain_of_whole(rounds)
     if prediction.kind == "slowdown" and name in CONFIRMED and gain is not None and gain < smallest_gain:
-        more = f", but its whole run only {gain:.3g} times as long: the one-time costs exceed the time saved"
+        more = f", but its whole run takes only {gain:.3g} times as long: the one-time costs exceed the time saved"
         name = "no gain worth having"
     return _with_interval(name, f"{text}{more}{_remarks(rounds)}", interval)
 
@@ -178,7 +178,7 @@ def _with_traces(rounds: Sequence[Round]) -> str:
     share, whole = max(shares, key=lambda pair: pair[0], default=(0.0, None))
     if whole is None or share < _WORTH_TELLING:
         return ""
-    return f", with {whole.shapes} traces of {whole.trace * 1e3:.3g} ms in its run of {whole.steps} steps"
+    return f", including {whole.shapes} traces of {whole.trace * 1e3:.3g} ms in a run of {whole.steps} steps"
 
 
 def _gain_of_whole(rounds: Sequence[Round]) -> float | None:
@@ -196,7 +196,7 @@ def _judge_slowdown(prediction: Prediction, interval: Interval, smallest_gain: f
     if interval.high < SMALLEST_SLOWDOWN:
         return "refuted", ", which is no slowdown"
     if interval.high < smallest_gain:
-        return "no gain worth having", f", less than {smallest_gain:.3g}, the least that makes a change worth it"
+        return "no gain worth having", f", less than {smallest_gain:.3g}, the smallest gain that is worth a change"
     if interval.low > SMALLEST_SLOWDOWN:
         return _by_range("confirmed", interval, prediction), _against_range(interval, prediction)
     return "inconclusive", f": the interval contains {SMALLEST_SLOWDOWN:.3g}"
@@ -218,22 +218,22 @@ def _judge_memory(prediction: Prediction, rounds: Sequence[Round], until_decided
     ratios = [Ratio(math.log(before) - math.log(after)) for before, after in pairs]
     interval = sequential_interval(ratios) if until_decided else fixed_interval(ratios)
     before, after = (sorted(column)[len(pairs) // 2] / SMALLEST_MEMORY for column in zip(*pairs, strict=True))
-    text = f"the flagged code holds {before:.0f} MiB, the repair {after:.0f} MiB: {interval} times as much"
+    text = f"the flagged code holds {before:.0f} MiB, the fixed code {after:.0f} MiB: {interval} times as much"
     if interval.low > SAME:
         reason = f"{text}{_against_range(interval, prediction)}{_remarks(rounds)}"
         return _with_interval(_by_range("memory confirmed", interval, prediction), reason, interval)
     if interval.high < SAME:
-        return _with_interval("refuted", f"{text}, which is no more{_remarks(rounds)}", interval)
+        return _with_interval("refuted", f"{text}, which is not more{_remarks(rounds)}", interval)
     return _with_interval("inconclusive", f"{text}, too close to {SAME:.3g}{_remarks(rounds)}", interval)
 
 
 def _judge_crash(prediction: Prediction, rounds: Sequence[Round], exceptions: Collection[str]) -> Verdict:
     ended = [item for item in rounds if item.before.failure is None]
-    if (verdict := _too_few(ended, rounds, "runs of the flagged code that ended", MINIMUM_REPEATS)) is not None:
+    if (verdict := _too_few(ended, rounds, "usable runs of the flagged code", MINIMUM_REPEATS)) is not None:
         return verdict
     crashes = [item.before.crash for item in ended if item.before.crash is not None]
     if not crashes and len(ended) == len(rounds):
-        return Verdict("refuted", f"the flagged code ran through in all {len(rounds)} rounds")
+        return Verdict("refuted", f"the flagged code ran to its end in all {len(rounds)} rounds")
     if len(crashes) < len(rounds):
         return Verdict(
             "inconclusive", f"the flagged code raised in {len(crashes)} of {len(rounds)} rounds{_remarks(rounds)}"
@@ -243,8 +243,8 @@ def _judge_crash(prediction: Prediction, rounds: Sequence[Round], exceptions: Co
         return Verdict("inconclusive", f"{text}, which is not the predicted error")
     faults = [item.after.fault for item in rounds if item.after.fault is not None]
     if faults:
-        return Verdict("inconclusive", f"{text}, but the repair did not run either: {faults[0]}")
-    return Verdict("crash confirmed", f"{text}, the repair in none{_difference(rounds)}")
+        return Verdict("inconclusive", f"{text}, but the fixed code did not run either: {faults[0]}")
+    return Verdict("crash confirmed", f"{text}, the fixed code in none{_difference(rounds)}")
 
 
 def _is_predicted(raised: set[str], exceptions: Collection[str]) -> bool:
@@ -259,18 +259,20 @@ def _judge_wrong_result(prediction: Prediction, rounds: Sequence[Round], excepti
         return verdict
     for name, runs in (
         ("flagged", [item.before for item in compared]),
-        ("repaired", [item.after for item in compared]),
+        ("fixed", [item.after for item in compared]),
     ):
         if any(_outputs_differ(runs[0], run) is not None for run in runs[1:]):
-            return Verdict("inconclusive", f"the {name} code does not repeat its own result from the same seed")
+            reason = f"the {name} code does not reproduce its own result with the same seed"
+            return Verdict("inconclusive", reason)
     repair = next((item.after.wrong for item in compared if item.after.wrong is not None), None)
     if repair is not None:
-        return Verdict("inconclusive", f"the result of the repair is wrong as well: {repair}")
+        return Verdict("inconclusive", f"the result of the fixed code is wrong as well: {repair}")
     wrong = [text for item in compared if (text := item.before.wrong or _outputs_differ(item.before, item.after))]
     if len(wrong) == len(rounds):
         return Verdict("wrong result confirmed", f"{wrong[0]}, in all {len(rounds)} rounds")
     if not wrong and len(compared) == len(rounds):
-        return Verdict("refuted", f"the flagged code computes the same as the repair in all {len(rounds)} rounds")
+        same = "the flagged code gives the same results as the fixed code"
+        return Verdict("refuted", f"{same} in all {len(rounds)} rounds")
     return Verdict("inconclusive", f"a wrong result in {len(wrong)} of {len(rounds)} rounds{_remarks(rounds)}")
 
 
@@ -289,7 +291,7 @@ def _judge_wrong_device(prediction: Prediction, rounds: Sequence[Round], excepti
     if missed == len(rounds):
         if all(landed_as_asked(after) for _, after in seen):
             return Verdict("confirmed", f"{text} in all {len(rounds)} rounds")
-        return Verdict("inconclusive", f"{text}, but the repair does not run where it asks to either")
+        return Verdict("inconclusive", f"{text}, but the fixed code does not run on the device it asks for either")
     if not missed and len(seen) == len(rounds):
         return Verdict("refuted", f"{text} in all {len(rounds)} rounds")
     return Verdict("inconclusive", f"{text}; on the wrong device in {missed} of {len(rounds)} rounds{_remarks(rounds)}")
@@ -342,7 +344,7 @@ def _too_few(
         return Verdict("not run", f"no round gave {what}{_remarks(rounds)}")
     needed = max(fewest, len(rounds) // 2 + 1)
     if len(usable) < needed:
-        text = f"{len(usable)} of {len(rounds)} rounds gave {what}, a verdict needs {needed}"
+        text = f"{len(usable)} of {len(rounds)} rounds gave {what}, but a verdict needs {needed}"
         return Verdict("inconclusive", f"{text}{_remarks(rounds)}")
     return None
 
@@ -350,7 +352,7 @@ def _too_few(
 def _remarks(rounds: Sequence[Round]) -> str:
     """What a reader must know in addition to the numbers: runs that failed, and outputs that differ."""
     text = ""
-    for name, runs in (("flagged", [item.before for item in rounds]), ("repaired", [item.after for item in rounds])):
+    for name, runs in (("flagged", [item.before for item in rounds]), ("fixed", [item.after for item in rounds])):
         faults = [run.fault for run in runs if run.fault is not None]
         if faults:
             text += f"; the {name} code failed in {len(faults)} of {len(rounds)} rounds: {faults[0]}"

@@ -208,7 +208,7 @@ class _Arguments:
             returns = any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(function))
             if is_maker and function is not user and returns and len(name) >= _SHORTEST and not _required(function):
                 self.makers.add(function.name)
-                return Stub(f"{function.name}()", f"what `{function.name}` gives")
+                return Stub(f"{function.name}()", f"the return value of `{function.name}`")
         return None
 
 
