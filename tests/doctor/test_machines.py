@@ -140,7 +140,7 @@ MACHINES = {
     "a Python that is too new": Machine(
         Facts(Survey("ready", (CARD,)), AROUND, Installation("/usr/bin/python3", "3.15"),
               TensorFlow(error="ModuleNotFoundError: No module named 'tensorflow'")),
-        ("TFG921",), 1, "Use a Python",
+        ("TFG921",), 1, "Use Python 3.10 to ",
     ),
     "two TensorFlows": Machine(
         replace(GOOD, installation=packages(tensorflow_cpu="2.20.0"), tensorflow=CPU_TF, libraries=(), operations=()),
