@@ -267,4 +267,4 @@ def test_sandbox_help_says_what_is_missing_and_what_else_helps(monkeypatch: pyte
 def test_a_file_that_does_not_parse_is_told_of(train: Path) -> None:
     (train.parent / "broken.py").write_text("import tensorflow as tf\n\n\ndef f(:\n    pass\n")
     done = run(train.parent, ".")
-    assert done.returncode == 1 and "broken.py:4" in done.stderr and "left out" in done.stderr
+    assert done.returncode == 1 and "broken.py:4" in done.stderr and "is skipped" in done.stderr
