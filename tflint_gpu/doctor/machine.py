@@ -48,11 +48,8 @@ def of_the_driver(facts: Facts) -> Iterator[Diagnosis]:
         yield Diagnosis("TFG902", f"{loaded}{survey.note}", "sudo reboot")
     elif around.cards and not (survey.gpus or around.kernel_driver or around.container or survey.state == "lost"):
         cards = "one NVIDIA GPU" if around.cards == 1 else f"{around.cards} NVIDIA GPUs"
-        other = (
-            f"; {' and '.join(around.bound)} {'is' if len(around.bound) == 1 else 'are'} bound to it instead"
-            if around.bound
-            else ""
-        )
+        are, them = ("is" if len(around.bound) == 1 else "are"), ("it" if around.cards == 1 else "them")
+        other = f"; {' and '.join(around.bound)} {are} bound to {them} instead" if around.bound else ""
         yield Diagnosis("TFG901", f"the PCI bus has {cards}, and no driver is loaded ({survey.note}){other}")
     driver = next((gpu.driver for gpu in survey.gpus), around.kernel_driver)
     cuda = facts.tensorflow.cuda if facts.tensorflow is not None else ""

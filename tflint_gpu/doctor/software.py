@@ -258,11 +258,8 @@ def _refused(facts: Facts) -> Iterator[tuple[str, str]]:
 def _problem_of_flags(value: str) -> str:
     """Why XLA refuses a value of `XLA_FLAGS`, by `parse_flags_from_env.cc`: "Unknown flag", "Could not open file"."""
     if not value.lstrip().startswith("--"):
-        return (
-            ""
-            if Path(value).is_file()
-            else f"XLA_FLAGS is `{value}`, which is neither a flag nor an existing file of flags"
-        )
+        neither = f"XLA_FLAGS is `{value}`, which is neither a flag nor an existing file of flags"
+        return "" if Path(value).is_file() else neither
     unknown = next((flag for flag in value.split() if flag.startswith("--") and not flag.startswith("--xla_")), "")
     return unknown and f"XLA_FLAGS has `{unknown}`, which is not an XLA flag"
 
