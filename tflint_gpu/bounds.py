@@ -63,12 +63,12 @@ SUBCLASSES = Bound(
 )
 OVERRIDES = Bound(
     6,
-    "subclasses whose methods or attribute values count for their base class",
+    "subclasses whose methods and attribute values are also considered for their base class",
     "If many subclasses override a method, what all of them may do says nothing about one of them.",
 )
 CONSTRUCTORS = Bound(
     32,
-    "constructors that call the next constructor above",
+    "constructors that call the constructor of their base class, one after the other",
     "Each step searches the methods of all base classes again.",
 )
 
@@ -82,18 +82,18 @@ VALUE_STEPS = Bound(
 ORIGINS = Bound(
     24,
     "origins of one expression",
-    "The origins of an expression multiply with those of its parts. Expressions with more are mostly in "
-    "TensorFlow's own files. Whether a value is a model is decided by the first 24.",
+    "The numbers of origins of an expression's parts multiply. Expressions with more are mostly in TensorFlow's "
+    "own files. Only the first 24 decide whether a value is a model.",
 )
 CONTEXT_CALLS = Bound(
     8,
-    "nested calls whose arguments are kept apart",
+    "nested calls whose arguments are kept separate",
     "Each further level multiplies the contexts of a function. Deeper calls are analysed with the arguments of "
     "all callers together.",
 )
 MADE_WITHIN = Bound(
     3,
-    "nested objects whose arguments are kept apart, if their methods create each other",
+    "nested objects whose arguments are kept separate, if their methods create each other",
     "If a generator iterates over another object of its own class, each further level multiplies the contexts.",
 )
 CALL_SITES = Bound(
@@ -166,7 +166,7 @@ PROGRAM_CALLS = Bound(
 CALLERS = Bound(
     8,
     "callers above one location, one calling the next",
-    "The same number as for calls inwards, so that both directions give the same answer.",
+    "The same bound as for the nested calls that a loop runs, so that both directions give the same answer.",
 )
 TRACED_ARGUMENT_SITES = Bound(
     20,
@@ -255,12 +255,12 @@ NUMBER_SITES = Bound(
 ELEMENT_CALLS = Bound(
     2,
     "nested calls that compute one element",
-    "The function must contain only arithmetic, and a reader who sees only its name must understand it at once.",
+    "Only functions of plain arithmetic count, and these are short.",
 )
 NAMED_FUNCTIONS = Bound(
     50,
     "functions of a file whose names a loop calls",
-    "The functions are found by their names only. Among more, some probably have only the same name.",
+    "The functions are found only by name. If there are more, some probably just share the name.",
 )
 BUILDER_CALLS = Bound(
     3,
@@ -303,7 +303,7 @@ MAPPED_CALLS = Bound(
 LOCKED_CALLS = Bound(
     4,
     "nested calls that keep Python's lock",
-    "All of them must be known. Among deeper calls, one may always release the lock.",
+    "All of them must be known. A deeper call may always release the lock.",
 )
 RANDOM_CALLS = Bound(
     4,
@@ -422,7 +422,7 @@ a value is unknown, and a rule that needs it reports nothing. If the analysis go
 says so. `tflint-gpu check --verbose` names the bounds that were reached in each file:
 
 ```text
-deep.py: the analysis stopped at 8 nested calls whose arguments are kept apart
+deep.py: the analysis stopped at 8 nested calls whose arguments are kept separate
 ```
 
 The bounds are constants in `tflint_gpu/bounds.py` and cannot be set, so that findings are the same on every machine.

@@ -68,7 +68,7 @@ def test_no_code_becomes_a_comment() -> None:
     file = source("rows = (\n    made()  # all of them\n    .cached().batched()\n)\n")
     line_break = file.text.index("\n    .cached")
     wrong = finding(file, (line_break, file.text.index(".batched"), ""))
-    with pytest.raises(FixError, match=r"TFG901 would leave code in a comment: # all of them\.batched"):
+    with pytest.raises(FixError, match=r"TFG901 would move code into a comment: # all of them\.batched"):
         fix_source(file, [wrong], lambda changed: [])
     right = finding(file, (file.text.index(".cached"), file.text.index(".batched"), ""))
     assert (
@@ -118,7 +118,7 @@ def test_at_most_ten_passes_and_no_endless_swapping() -> None:
 @pytest.mark.parametrize("broken", ["(", "'", "(" * 3000 + ")" * 3000, "1 2"])
 def test_a_result_that_does_not_parse_is_refused(broken: str) -> None:
     file = source("x = BAD\n")
-    with pytest.raises(FixError, match="TFG901 would leave code that does not parse"):
+    with pytest.raises(FixError, match="TFG901 would produce code that does not parse"):
         fix_source(file, each(file, "BAD", broken), lambda _: [])
 
 

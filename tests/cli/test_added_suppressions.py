@@ -60,7 +60,7 @@ def test_files_that_do_not_parse_are_left_and_told_of(tmp_path: Path, tflint: An
     path.write_text("import tensorflow as tf\nwith tf.device('/GUP:0')\n")
     done = tflint(*OPTIONS, "--add-noqa", ".")
     assert done.returncode == 1
-    assert "a.py:2: TFG000 cannot be suppressed by a comment there" in done.stderr
+    assert "a.py:2: TFG000 cannot be suppressed by a comment on that line" in done.stderr
     assert path.read_text().count("noqa") == 0
 
 

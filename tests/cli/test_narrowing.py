@@ -161,7 +161,7 @@ def test_a_baseline_from_the_first_day_to_the_last(tmp_path: Path, check: Any) -
     path.write_text(TWICE.replace("prefetch(1)", "prefetch(3)"))
     done = check("--baseline", "known.json")
     assert (done.returncode, places(done)) == (1, ["a.py:5", "a.py:11"]), "an edited line is new"
-    gone = "1 known problem is no longer found; --write-baseline removes them\n"
+    gone = "1 problem in the baseline no longer exists; --write-baseline removes it\n"
     assert done.stderr == f"warning: {gone}"
     assert check("--baseline", "known.json", "--quiet").stderr == ""
     assert "a.py: TFG302 ds = ds.prefetch(1)" in check("--baseline", "known.json", "--verbose").stderr
@@ -169,7 +169,7 @@ def test_a_baseline_from_the_first_day_to_the_last(tmp_path: Path, check: Any) -
     done = check("--baseline", "known.json", "--write-baseline")
     assert (done.returncode, done.stderr) == (0, "known.json: 2 known problems (2 added, 1 dropped).\n")
     path.unlink()
-    assert "2 known problems are no longer found" in check("--baseline", "known.json").stderr
+    assert "2 problems in the baseline no longer exist" in check("--baseline", "known.json").stderr
     assert check("--write-baseline=known.json").stderr.endswith("0 known problems (0 added, 2 dropped).\n")
 
 
@@ -236,10 +236,12 @@ def test_a_run_says_of_what_it_looked_at_only_that_it_is_gone(tmp_path: Path, ch
         assert "gone" not in check("--baseline", "known.json", *arguments, stdin=FIXED).stderr, arguments
         if "-" not in arguments:
             assert "0 dropped" in check("--write-baseline=known.json", *arguments).stderr, arguments
-    assert "1 known problem is no longer found" in check("--baseline", "known.json").stderr
-    assert "1 known problem is no longer found" in check("--baseline", "known.json", "b.py").stderr
+    assert "1 problem in the baseline no longer exists" in check("--baseline", "known.json").stderr
+    assert "1 problem in the baseline no longer exists" in check("--baseline", "known.json", "b.py").stderr
     (tmp_path / "b.py").unlink()
-    assert "1 known problem is no longer found" in check("--baseline", "known.json", "a.py").stderr, "with its file"
+    assert "1 problem in the baseline no longer exists" in check("--baseline", "known.json", "a.py").stderr, (
+        "with its file"
+    )
 
 
 def test_what_is_known_is_not_mended_either(tmp_path: Path, check: Any) -> None:
@@ -270,7 +272,7 @@ def test_a_baseline_that_is_none_exits_with_2_and_is_left_alone(tmp_path: Path, 
     (tmp_path / "sub").mkdir()
     for arguments, words in [
         (["--write-baseline", "a.py"], "not a baseline"),
-        (["--write-baseline", "sub"], "write --write-baseline=FILE"),
+        (["--write-baseline", "sub"], "use --write-baseline=FILE"),
         (["--write-baseline=no/where.json"], "cannot be written"),
         (["--write-baseline"], "needs a file"),
         (["--write-baseline=x.json", "--diff"], "cannot be combined"),

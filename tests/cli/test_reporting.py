@@ -211,7 +211,7 @@ def test_what_holds_for_a_project_is_said_once(tmp_path: Path, check: Any) -> No
     assert places == {(name, 5) for name in names[1:]}
     text = check("--select", "TFG401").stdout
     assert (text.count("::: "), "lab/c.py:5" in text) == (4, False)
-    assert "::: and 1 more place; --show-advice lists all" in text
+    assert "::: and 1 more location; --show-advice lists all" in text
     assert check("--show-advice").stdout.count("::: ") == 4
     assert "another program" in check("--select", "TFG401", "--output-format", "concise", "lab").stdout
     for name in names:
@@ -282,7 +282,7 @@ def write_old_code(folder: Path) -> None:
 
 
 OLD = (
-    "Checked as code for TensorFlow 1, where many rules find nothing: "
+    "Checked as TensorFlow 1 code, to which many rules do not apply: "
     f"3 files ({Path('models/setup.py')}, line 3), 1 file ({Path('serving/environment.yml')}, line 3)."
 )
 
@@ -291,7 +291,7 @@ OLD = (
 def test_a_report_says_why_code_is_for_tensorflow_1(options: tuple[str, ...], tmp_path: Path, check: Any) -> None:
     write_old_code(tmp_path)
     assert check(*options).stdout.splitlines()[-1] == OLD
-    assert "code for TensorFlow 1" not in check(*options, "new").stdout + check(*options, "--quiet").stdout
+    assert "TensorFlow 1 code" not in check(*options, "new").stdout + check(*options, "--quiet").stdout
 
 
 def test_a_report_of_known_results_names_the_line_that_pins_tensorflow_1_now(tmp_path: Path, tflint: Any) -> None:
@@ -306,7 +306,7 @@ def test_a_report_of_known_results_names_the_line_that_pins_tensorflow_1_now(tmp
 @pytest.mark.parametrize("style", sorted({*OUTPUT_FORMATS} - {"full", "concise"}))
 def test_a_report_for_programs_says_nothing_of_tensorflow_1(style: str, tmp_path: Path, check: Any) -> None:
     write_old_code(tmp_path)
-    assert "code for TensorFlow 1" not in check("--output-format", style).stdout
+    assert "TensorFlow 1 code" not in check("--output-format", style).stdout
 
 
 def test_settings_and_notebooks_make_code_one_for_tensorflow_1(tmp_path: Path, check: Any) -> None:
@@ -316,8 +316,8 @@ def test_settings_and_notebooks_make_code_one_for_tensorflow_1(tmp_path: Path, c
     for name in ("a", "b"):
         (tmp_path / f"{name}.ipynb").write_text(json.dumps({"cells": cells, "nbformat": 4, "metadata": {}}))
     (tmp_path / "train.py").write_text(WARNING)
-    assert "nothing: 2 files (what the notebook's own cells install)." in check().stdout
-    assert "nothing: 3 files (`target-tensorflow`)." in check("--target-tensorflow", "1.15").stdout
+    assert "apply: 2 files (what the notebook's own cells install)." in check().stdout
+    assert "apply: 3 files (`target-tensorflow`)." in check("--target-tensorflow", "1.15").stdout
 
 
 def test_of_many_lines_that_pin_tensorflow_1_a_report_names_those_for_the_most_files(
@@ -329,5 +329,5 @@ def test_of_many_lines_that_pin_tensorflow_1_a_report_names_those_for_the_most_f
         (tmp_path / folder / "train.py").write_text(WARNING)
     (tmp_path / "e" / "evaluate.py").write_text(WARNING)
     said = check().stdout.splitlines()[-1]
-    assert said.count("requirements.txt") == 3 and f"nothing: 2 files ({Path('e')}" in said
-    assert said.endswith("6 in all.")
+    assert said.count("requirements.txt") == 3 and f"apply: 2 files ({Path('e')}" in said
+    assert said.endswith("6 in total.")

@@ -48,7 +48,7 @@ DONE = tuple(
     Operation("/GPU:0", name, ran_on="/job:localhost/replica:0/task:0/device:GPU:0")
     for name in ("matmul", "convolution", "LSTM", "XLA")
 )
-ENDED = "the process that imports it was ended by TensorFlow: "
+ENDED = "the process that imports it was aborted by TensorFlow: "
 MAC = Environment(system="Darwin", machine="arm64")
 METAL = replace(PYTHON, packages={"tensorflow": "2.18.0", "tensorflow-metal": "1.1.0"})
 GOOD = Facts(Survey("ready", (CARD,)), AROUND, PYTHON, TF, LIBRARIES, DONE)
@@ -87,7 +87,7 @@ MACHINES = {
     ),
     "a card without a driver": Machine(
         Facts(NO_LIBRARY, around(kernel_driver="", device_files=()), PYTHON, replace(TF, gpus=())),
-        ("TFG901",), 1, "Install the driver",
+        ("TFG901",), 1, "Install your distribution's driver",
     ),
     "a driver that is not loaded": Machine(
         Facts(NO_DRIVER, around(kernel_driver="", device_files=()), PYTHON, replace(TF, gpus=())),
@@ -140,7 +140,7 @@ MACHINES = {
     "a Python that is too new": Machine(
         Facts(Survey("ready", (CARD,)), AROUND, Installation("/usr/bin/python3", "3.15"),
               TensorFlow(error="ModuleNotFoundError: No module named 'tensorflow'")),
-        ("TFG921",), 1, "Use a Python",
+        ("TFG921",), 1, "Use Python 3.10 to ",
     ),
     "two TensorFlows": Machine(
         replace(GOOD, installation=packages(tensorflow_cpu="2.20.0"), tensorflow=CPU_TF, libraries=(), operations=()),
@@ -231,7 +231,7 @@ MACHINES = {
     "a program that hides the card": Machine(
         replace(BLIND, settings=(Setting("CUDA_VISIBLE_DEVICES", "-1", "train.py", 3),),), ("TFG922",), 1, "(train.py:3)"
     ),
-    "no reason that is known": Machine(BLIND, ("TFG923",), 1, "Its log"),
+    "no reason that is known": Machine(BLIND, ("TFG923",), 1, "TensorFlow's log"),
     "a divided card": Machine(replace(GOOD, survey=card(mig=True)), ("TFG925",), 0, "tflint-gpu check"),
     "a hot card": Machine(replace(GOOD, survey=card(slowed=("heat",))), ("TFG926",), 0, "nvidia-smi -q"),
     "Keras of another TensorFlow": Machine(
@@ -285,7 +285,7 @@ MACHINES = {
     ),
     "another driver for the card": Machine(
         Facts(NO_LIBRARY, around(kernel_driver="", device_files=(), bound=("nouveau",)), PYTHON, replace(TF, gpus=())),
-        ("TFG901",), 1, "Install the driver",
+        ("TFG901",), 1, "Install your distribution's driver",
     ),
     "a program that names a card that is not there": Machine(
         replace(BLIND, settings=(Setting("CUDA_VISIBLE_DEVICES", "1", "train.py", 3),),), ("TFG922",), 1, "(train.py:3)"
@@ -351,8 +351,8 @@ MACHINES = {
     ),
     "a Python that does not answer": Machine(
         Facts(NO_LIBRARY, NO_CARD, Installation("/bin/ls"), TensorFlow(error="the process that imports it did not end in time"),
-              silent=(("the packages", "failed"), ("TensorFlow", "out of time"))),
-        ("TFG930", "TFG930", "TFG924"), 2, "Run the command alone",
+              silent=(("the packages", "failed"), ("TensorFlow", "timed out"))),
+        ("TFG930", "TFG930", "TFG924"), 2, "Run `nvidia-smi`, or import TensorFlow",
     ),
     "a Mac whose own GPU works": Machine(
         Facts(NO_LIBRARY, MAC, METAL, replace(CPU_TF, gpus=("/physical_device:GPU:0",)), (), DONE[:3]), (), 0, "tflint-gpu check",
@@ -422,7 +422,7 @@ MACHINES = {
     ),
     "a Python of long ago": Machine(
         Facts(NO_LIBRARY, NO_CARD, Installation("/usr/bin/python2", "2.7"), TensorFlow(error="this Python is too old")),
-        ("TFG921", "TFG924"), 1, "Use a Python from 3.10 to ",
+        ("TFG921", "TFG924"), 1, "Use Python 3.10 to ",
     ),
     "a login node without CUDA's libraries": Machine(
         Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=()), (
@@ -434,7 +434,7 @@ MACHINES = {
         ("TFG924",), 3, "no NVIDIA GPU",
     ),
     "a look that took too long": Machine(
-        replace(GOOD, silent=(("the GPUs", "out of time"),)), ("TFG930",), 0, "Run the command alone"
+        replace(GOOD, silent=(("the GPUs", "timed out"),)), ("TFG930",), 0, "Run `nvidia-smi`, or import TensorFlow"
     ),
 }  # fmt: skip
 
@@ -477,7 +477,7 @@ def test_the_last_line_tells_of_a_missing_card_whatever_else_is_to_be_done() -> 
     ("environment", "words"),
     [
         (Environment(system="Darwin", machine="arm64"), "tensorflow-metal"),
-        (Environment(container="docker"), "without the GPUs of its host"),
+        (Environment(container="docker"), "without its host's GPUs"),
         (Environment(cards=0, variables={"SLURM_JOB_ID": "7"}), "--gpus=1"),
     ],
 )
@@ -498,7 +498,7 @@ def test_a_machine_without_a_gpu_says_whether_cudas_libraries_would_load() -> No
     """Protects who installs on a login node or builds an image, for machines that have GPUs."""
     driver = Library("libcuda.so.1", error="cannot open shared object file")
     well = Facts(NO_LIBRARY, NO_CARD, PYTHON, replace(TF, gpus=()), (*LIBRARIES, driver))
-    assert "all of CUDA's would load" in as_text(report_on(well))
+    assert "all CUDA libraries can be loaded" in as_text(report_on(well))
     broken = replace(well, libraries=(*well.libraries, Library("libcufft.so.11", error="no such file")))
     text = as_text(report_on(broken))
     assert "libcufft.so.11" in text and 'pip install "tensorflow[and-cuda]==2.21.*"' in text
@@ -520,7 +520,11 @@ def test_a_machine_without_tensorflow_and_card_is_not_called_right_and_wrong() -
     missing = TensorFlow(error="ModuleNotFoundError: No module named 'tensorflow'")
     text = as_text(report_on(Facts(NO_LIBRARY, NO_CARD, PYTHON, missing)))
     assert "TFG909" in text and "TFG924" in text
-    assert "computes nothing" in text and "computes on the CPU." not in text and "Nothing is wrong" not in text
+    assert (
+        "TensorFlow cannot be imported." in text
+        and "computes on the CPU." not in text
+        and "Nothing is wrong" not in text
+    )
 
 
 @pytest.mark.slow

@@ -272,9 +272,9 @@ def test_the_command_has_it_as_an_option_and_as_a_setting(tmp_path: Path, tflint
 def test_whoever_asks_for_the_rule_is_told_of_the_setting(tmp_path: Path, tflint: Any) -> None:
     (tmp_path / "train.py").write_text(COMPILED + FIT)
     done = tflint("check", "--isolated", "--select", "TFG404")
-    assert (done.returncode, done.stderr.count("TFG404 finds nothing without `gpu-memory`")) == (0, 1)
+    assert (done.returncode, done.stderr.count("TFG404 needs the setting `gpu-memory`")) == (0, 1)
     assert "gpu-memory" not in tflint("check", "--isolated", "--select", "TFG4").stderr
-    assert "finds nothing" not in tflint("check", "--isolated", "--select", "TFG404", "--gpu-memory", "8GB").stderr
+    assert "needs the setting" not in tflint("check", "--isolated", "--select", "TFG404", "--gpu-memory", "8GB").stderr
 
 
 # The truth: the growth of a process by one training step, on the CPU.

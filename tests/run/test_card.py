@@ -11,7 +11,7 @@ from tflint_gpu.run.recording import Recording
 @pytest.mark.parametrize(
     ("visible", "order", "index", "note"),
     [
-        (None, None, 0, "the first of several visible GPUs"),
+        (None, None, 0, "the idle time is that of the first one"),
         ("1", "PCI_BUS_ID", 1, ""),
         ("", None, None, "CUDA_VISIBLE_DEVICES hides"),
         ("1", None, None, "CUDA_DEVICE_ORDER=PCI_BUS_ID"),

@@ -185,7 +185,7 @@ def test_json_is_what_check_reads(project: Path) -> None:
     assert [one["share"] for one in document["findings"]] == [0.6, 0.3]
     assert document["idle"] == {"measured_by": "NVML", "seconds": 10.0, "share": 1.0, "share_under_10_percent": 1.0}
     (one,) = with_measurements([finding(12)], read_run(path), View(project).line)
-    text = "the GPU did nothing here for 60% of a run of 10 s on Fake <H100>: a fix saves at most that"
+    text = "the GPU did nothing here for 60% of the run (10 s) on Fake <H100>: a fix saves at most that"
     assert one.measured == text
     changed = PROGRAM.replace("print(x)", "print(x, x)")
     (project / "train.py").write_text(changed)
@@ -210,13 +210,13 @@ def test_check_shows_what_a_finding_cost(project: Path) -> None:
         return subprocess.run([*command, *options], cwd=project, capture_output=True, text=True, env=environment)
 
     done = check("--measured", "run.json", "--output-format", "json")
-    assert "a GPU would have waited here for 25% of a run of 40 s on the CPU" in done.stdout, done.stderr
+    assert "a GPU would have waited here for 25% of the run (40 s) on the CPU" in done.stdout, done.stderr
     done = check("--measured", "run.json", "--estimate")
     assert " = estimate: saves 4% to 20% of the run: 25% of the measured run is spent there" in done.stdout, done.stdout
     assert done.stdout.endswith("Fix first: train.py:5:5 TFG207.\n")
     done = check("--estimate")
     assert (
-        f"as predicted, in each iteration of the loop over the dataset at train.py:{row - 1}; no run of it was measured"
+        f"as predicted, in each iteration of the loop over the dataset at train.py:{row - 1}; no run was measured"
         in done.stdout
     )
     done = check("--measured", "none.json")

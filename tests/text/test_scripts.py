@@ -134,7 +134,7 @@ def test_cells_of_other_languages_end_where_the_next_cell_starts() -> None:
     read = script("".join(cells))
     parse(read.code)
     assert [line for line in read.code.splitlines() if line[:1] not in "#"] == ["a = 1", "b = 2", "c = 3"]
-    assert read.refusals[0].message.endswith("the rest was checked, without the body of `%%bash`")
+    assert read.refusals[0].message.endswith("the rest was checked, except the body of `%%bash`")
     assert read.refusals[0].message.startswith("`%%time`")
 
 

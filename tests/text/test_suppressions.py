@@ -210,7 +210,7 @@ def test_from_a_comment_to_another() -> None:
 
 
 NAMELESS = "{} names no rule, so it suppresses nothing"
-NO_COMMENT = "{} is not `# tflint-gpu: noqa`, `off` or `on` alone on a line, so it suppresses nothing"
+NO_COMMENT = "{} must be `# tflint-gpu: noqa`, `off` or `on` on a separate line; it suppresses nothing"
 
 
 @pytest.mark.parametrize(

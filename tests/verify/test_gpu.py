@@ -225,7 +225,7 @@ class TestChoose:
     def test_mig_without_a_part_is_no_gpu(self) -> None:
         """Protects from a run on a card that CUDA does not show: MIG is on and nothing is set up."""
         choice = choose(survey(FakeNvml(mig=1)), "auto")
-        assert choice.gpu is None and "no part" in choice.note
+        assert choice.gpu is None and "no usable MIG instance" in choice.note
 
     @pytest.mark.parametrize(
         ("nvml", "note"),
@@ -246,7 +246,7 @@ class TestChoose:
     @pytest.mark.parametrize(
         ("device", "visible", "note"),
         [
-            ("gpu:4", None, "gpu:4 does not exist: 4 visible"),
+            ("gpu:4", None, "gpu:4 does not exist: 4 GPUs are visible"),
             ("gpu", "-1", "CUDA_VISIBLE_DEVICES hides"),
             ("cpu", None, ""),
         ],
@@ -315,13 +315,13 @@ class TestWatch:
         """Never 0 bytes: drivers that know a process in a container tell 0 of it, others tell nothing or the host's."""
         recording = record(FakeNvml(processes=processes))
         assert recording.is_hidden and recording.memory == recording.card_growth
-        assert len(recording.notes) == 1 and "the rise in the GPU's use" in recording.notes[0]
+        assert len(recording.notes) == 1 and "the increase in GPU memory in use" in recording.notes[0]
 
     def test_where_the_list_is_open_a_process_that_is_not_on_it_held_nothing(self) -> None:
         """Protects a memory verdict from someone else's growth: the process is not hidden, it is not there."""
         recording = record(FakeNvml(processes=((1, GIB),)))
         assert recording.memory is None and recording.card_growth is not None and not recording.is_hidden
-        assert len(recording.notes) == 1 and "held none" in recording.notes[0]
+        assert len(recording.notes) == 1 and "held no GPU memory" in recording.notes[0]
         assert "another process was on the GPU with 1.0 GiB" in recording.disturbances[0]
 
     def test_the_program_in_bubblewrap_is_the_process_that_holds_the_memory(self) -> None:

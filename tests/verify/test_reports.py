@@ -206,7 +206,7 @@ def test_a_share_goes_into_json_and_from_there_to_what_check_says(tmp_path: Path
     assert result["key"] in joint["joins"]
     assert "--select TFG202,TFG206 train.py" in result["again"], "alone it is another number"
     (measured,) = read_measurements(tmp_path / "verified.json").values()
-    assert "with the others made; 50% (45% to 57%) of what 2 fixes together save, 39 times" in measured.text
+    assert "with the other fixes applied; 50% (45% to 57%) of what 2 fixes together save (39 times)" in measured.text
 
 
 @pytest.mark.parametrize("output_format", ["full", "markdown", "html"])

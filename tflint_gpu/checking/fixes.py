@@ -84,7 +84,7 @@ def fix_source(
     try:
         source.encode()
     except UnicodeEncodeError as error:
-        raise FixError(f"the fixed text cannot be written as {source.encoding}: {error.reason}") from None
+        raise FixError(f"the fixed text cannot be encoded as {source.encoding}: {error.reason}") from None
     return Fixed(source, tuple(fixed), tuple(diagnostics))
 
 
@@ -204,7 +204,7 @@ def must_parse(source: SourceFile, applied: Iterable[str], refused: int) -> None
     except (libcst.ParserSyntaxError, UnreadableSource, RecursionError) as error:
         codes = ", ".join(sorted(set(applied)))
         reason = str(error).splitlines()[0]
-        raise FixError(f"the fixes of {codes} would leave code that does not parse: {reason}") from None
+        raise FixError(f"the fixes of {codes} would produce code that does not parse: {reason}") from None
 
 
 def _must_keep_comments(before: SourceFile, after: SourceFile, applied: Sequence[Diagnostic]) -> None:
@@ -216,7 +216,7 @@ def _must_keep_comments(before: SourceFile, after: SourceFile, applied: Sequence
         added = comment[len(longest) :].lstrip()
         if longest.strip("# ") and added and not added.startswith("#"):
             codes = ", ".join(sorted({diagnostic.code for diagnostic in applied}))
-            raise FixError(f"the fixes of {codes} would leave code in a comment: {comment}")
+            raise FixError(f"the fixes of {codes} would move code into a comment: {comment}")
 
 
 def _as_parsed(code: str) -> str:

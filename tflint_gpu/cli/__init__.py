@@ -30,7 +30,7 @@ _COMMANDS = {
     "check": "Find mistakes in TensorFlow code, and fix them.",
     "rule": "Explain a rule, or list all rules.",
     "config": "Explain a setting, or list all settings.",
-    "verify": "Run the flagged and the repaired code, and measure the difference.",
+    "verify": "Run the flagged and the fixed code, and measure the difference.",
     "run": "Run a program, and say which lines leave the GPU idle.",
     "doctor": "Say why TensorFlow does not use the GPU of this machine.",
     "server": "Run the language server for an editor.",

@@ -16,8 +16,7 @@ from tflint_gpu.reports.display import printable
 def command() -> int:
     """Remove the cache of the current folder and the caches in the folders below.
 
-    The settings of the current folder may name its cache (`cache-dir`), or put it into a folder above. Files that
-    tflint-gpu did not make stay.
+    The settings may place that cache elsewhere (`cache-dir`). Files that tflint-gpu did not create are kept.
     """
     from tflint_gpu.checking.cache import clear
     from tflint_gpu.reports.summary import plural

@@ -23,7 +23,7 @@ def command(key: str | None, output_format: str, schema: bool) -> int:
     from tflint_gpu.settings import reference
 
     if schema and key is not None:
-        raise click.UsageError("--schema is about all settings: leave out the key")
+        raise click.UsageError("--schema covers all settings: leave out the key")
     if key is not None and key not in SETTINGS:
         raise SettingsError(f"unknown setting `{key}`{nearest(key, SETTINGS, '`tflint-gpu config`')}")
     if schema:

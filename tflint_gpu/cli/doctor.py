@@ -18,8 +18,8 @@ from tflint_gpu.settings.options import SettingsError
 def command(program: Path | None, output_format: str, python: str) -> int:
     """Say whether TensorFlow can use a GPU on this machine, and if not, why and what to do.
 
-    With PROGRAM, also read which variables and devices that program sets; the program does not run. Exit codes: 0 if a
-    GPU works, 1 if something is wrong, 2 if doctor failed, 3 if there is no GPU and none was expected.
+    With PROGRAM, also read which environment variables and devices that program sets; it is not run. Exit codes: 0 if
+    a GPU works, 1 if something is wrong, 2 if doctor failed, 3 if there is no GPU and no error.
     """
     from tflint_gpu.doctor import reports
     from tflint_gpu.doctor.examination import examine

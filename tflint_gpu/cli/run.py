@@ -75,7 +75,7 @@ _GROUPS = {
     "--sampler",
     default="inside",
     type=click.Choice(("inside", "py-spy")),
-    help="What samples the stacks: a thread in the program, or py-spy from outside.",
+    help="How stacks are sampled: by a thread in the program, or by py-spy from outside.",
 )
 @click.option(
     "--seconds",
@@ -89,7 +89,7 @@ _GROUPS = {
     "--native",
     "is_native",
     is_flag=True,
-    help="With --pid, say in which native functions the main thread is; this pauses the process for some seconds.",
+    help="With --pid, say in which native functions the main thread is; this pauses the process for a few seconds.",
 )
 @click.option(
     "--output-format",
@@ -109,7 +109,7 @@ _GROUPS = {
     default="10m",
     callback=seconds,
     metavar="TIME",
-    help="Also write the file during the run, this often (default: 10m).",
+    help="How often to write the report to its file during the run (default: 10m).",
 )
 @setting_option("price-per-hour")
 @click.option(
@@ -123,13 +123,13 @@ _GROUPS = {
     default="tflint-gpu-trace",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="FOLDER",
-    help="The folder of the profile, which TensorBoard and Perfetto show.",
+    help="The folder for the profile; TensorBoard and Perfetto can open it.",
 )
 @click.option(
     "--try",
     "try_settings",
     metavar="SETTINGS",
-    help="Compare the program with and without settings; commas join several of: xla, mixed_precision, batch=64,128, "
+    help="Compare the program with and without settings; comma-separated, from: xla, mixed_precision, batch=64,128, "
     "workers=4, prefetch.",
 )
 @click.option(
@@ -144,7 +144,8 @@ _GROUPS = {
     "--compare",
     "is_comparison",
     is_flag=True,
-    help="Run nothing: compare reports (JSON files) with the first one; commas join reports of the same program.",
+    help="Run nothing: compare reports (JSON files) with the first one; separate reports of the same version with "
+    "commas.",
 )
 @click.option(
     "--slower-than",
@@ -152,7 +153,7 @@ _GROUPS = {
     default=SLOWER,
     show_default=True,
     metavar="FACTOR",
-    help="With --compare, exit 1 where steps take more than FACTOR times as long.",
+    help="With --compare, exit with 1 if steps take more than FACTOR times as long.",
 )
 @python_option("The interpreter that runs your programs.")
 @list_option("--select", "Rules to look for: codes, names, prefixes, or ALL.")
@@ -164,20 +165,23 @@ _GROUPS = {
 def command(program: str | None, arguments: tuple[str, ...], **given: Any) -> int:
     """Run PROGRAM, unchanged, with its ARGUMENTS, and say where the GPU waits for it.
 
-    Exits as the program does; a signal that ends it ends this command, too. Options come before PROGRAM.
+    Exits with the program's exit code; a signal that kills the program also ends this command. Options come before
+    PROGRAM.
     """
     refuse_windows("run")
     if program is None and given["is_comparison"]:
-        raise click.UsageError("name reports: tflint-gpu run --compare old.json new.json")
+        raise click.UsageError("give two reports or more: tflint-gpu run --compare old.json new.json")
     if (program is None) == (given["pid"] is None):
-        raise click.UsageError("name a program (tflint-gpu run train.py), or a process that runs (--pid N)")
+        raise click.UsageError("give either a program (tflint-gpu run train.py) or a running process (--pid N)")
     if given["pid"] is not None and given["is_module"]:
-        raise click.UsageError("--pid watches what runs already: it takes no program")
+        raise click.UsageError("--pid watches a running process: leave out -m")
     _refuse_together(given)
     if given["has_lock"] and given["pid"] is None and given["sampler"] != "py-spy":
         raise click.UsageError("--gil needs --pid N or --sampler py-spy")
     if given["pid"] is None and (given["is_native"] or given["watched_for"] != math.inf):
-        raise click.UsageError("--seconds and --native are for --pid N: a program that is started runs to its end")
+        raise click.UsageError(
+            "--seconds and --native need --pid N: a program that `run` starts is watched until it ends"
+        )
     refuse_isolated_config(given)
     if program is not None and given["is_comparison"]:
         return compare_reports((program, *arguments), given)
@@ -190,7 +194,7 @@ def _refuse_together(given: dict[str, Any]) -> None:
         "--compare": given["is_comparison"],
         "--try": given["try_settings"] is not None,
         "--trace": given["trace"] is not None,
-        "a watch from outside (--pid, --sampler py-spy)": given["pid"] is not None or given["sampler"] == "py-spy",
+        "watching from outside (--pid, --sampler py-spy)": given["pid"] is not None or given["sampler"] == "py-spy",
     }
     chosen = [name for name, is_chosen in ways.items() if is_chosen]
     if len(chosen) > 1:
@@ -251,10 +255,10 @@ class Run:
         if outside is not None:
             known.decoder.processes = outside.processes
         inspection = _unless_it_fails(
-            lambda: self._inspect(resolver, checkable(known.ledger.entries)), "what `check` finds in what ran"
+            lambda: self._inspect(resolver, checkable(known.ledger.entries)), "what `check` finds in the code that ran"
         )
         unused = _unless_it_fails(lambda: self._unused(python, known), "why TensorFlow used no GPU")
-        trace = _unless_it_fails(lambda: self._trace(python, known, inspection or NOTHING), "what the trace says")
+        trace = _unless_it_fails(lambda: self._trace(python, known, inspection or NOTHING), "what the trace contains")
         self._write(known, inspection=inspection or NOTHING, unused=unused, trace=trace, **told)
         return end_as(code)
 

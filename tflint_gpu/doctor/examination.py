@@ -36,6 +36,8 @@ class Answer:
     @property
     def reason(self) -> str:
         """Why there is no answer."""
+        if self.status == "out of time":
+            return "timed out"
         last = self.fatal or next((line for line in reversed(self.log.splitlines()) if line.strip()), "")
         return f"{self.status}{f': {last.strip()}' if last and self.status == 'failed' else ''}"
 
@@ -116,13 +118,13 @@ def examine(
 def _asked(command: Sequence[str], seconds: float, variables: Mapping[str, str]) -> Answer:
     answer = run(command, seconds, variables)
     if answer.status == "answered" and not answer.lines:
-        return replace(answer, status="failed", log="it printed no answer")
+        return replace(answer, status="failed", log="the probe printed no result")
     return answer
 
 
 def _facts_of_an_old_python(answer: Answer, cards: Answer, settings: Sequence[Setting]) -> Facts:
     """What is known where the Python is older than the probes' own language: its version."""
-    error = "this Python is too old for `doctor` to look for it"
+    error = "this Python is too old for `doctor` to examine"
     return Facts(
         survey=_survey(cards),
         environment=replace(environment.look(), forbidden=_forbidden(cards)),
@@ -231,7 +233,7 @@ def _ended(answer: Answer) -> str:
     if answer.status == "out of time":
         return "did not end in time"
     if answer.fatal:
-        return f"was ended by TensorFlow: {answer.fatal}"
+        return f"was aborted by TensorFlow: {answer.fatal}"
     killed = re.search(r"exit code -(\d+)\s*$", answer.log)
     names = {number.value: number.name for number in signal.Signals}
     return (

@@ -13,11 +13,11 @@ _MOSTLY = 0.9
 # What `cuInit` returns where NVML works (CUDA's driver API, `CUresult`), and the command that helps.
 _STARTS = {
     802: (
-        "CUDA_ERROR_SYSTEM_NOT_READY: the switch between the GPUs is off",
+        "CUDA_ERROR_SYSTEM_NOT_READY: the NVSwitch fabric manager is not running",
         "sudo systemctl start nvidia-fabricmanager",
     ),
     803: ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH: libcuda.so.1 is of another version than the driver", "sudo reboot"),
-    804: ("CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: a `compat` folder of CUDA stands in for libcuda.so.1", ""),
+    804: ("CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE: libcuda.so.1 is loaded from a CUDA `compat` folder", ""),
     999: (
         "CUDA_ERROR_UNKNOWN: usually after the machine has slept",
         "sudo rmmod nvidia_uvm && sudo modprobe nvidia_uvm",
@@ -48,7 +48,8 @@ def of_the_driver(facts: Facts) -> Iterator[Diagnosis]:
         yield Diagnosis("TFG902", f"{loaded}{survey.note}", "sudo reboot")
     elif around.cards and not (survey.gpus or around.kernel_driver or around.container or survey.state == "lost"):
         cards = "one NVIDIA GPU" if around.cards == 1 else f"{around.cards} NVIDIA GPUs"
-        other = f"; {' and '.join(around.bound)} has it instead" if around.bound else ""
+        are, them = ("is" if len(around.bound) == 1 else "are"), ("it" if around.cards == 1 else "them")
+        other = f"; {' and '.join(around.bound)} {are} bound to {them} instead" if around.bound else ""
         yield Diagnosis("TFG901", f"the PCI bus has {cards}, and no driver is loaded ({survey.note}){other}")
     driver = next((gpu.driver for gpu in survey.gpus), around.kernel_driver)
     cuda = facts.tensorflow.cuda if facts.tensorflow is not None else ""
@@ -65,7 +66,7 @@ def of_cuda(facts: Facts) -> Iterator[Diagnosis]:
         return
     files = [name for name, _ in around.device_files]
     if any(library.name == _CUDA and library.error for library in facts.libraries):
-        yield Diagnosis("TFG931", f"the loader finds no {_CUDA}, and NVML works", _with_compute(facts))
+        yield Diagnosis("TFG931", f"the loader finds no {_CUDA}, although NVML works", _with_compute(facts))
     elif around.system == "Linux" and files and not around.wsl and "/dev/nvidia-uvm" not in files:
         command = _WITH_GPUS.get(around.container, "") if around.container else "sudo nvidia-modprobe -u -c 0"
         yield Diagnosis("TFG931", "/dev/nvidia-uvm does not exist; CUDA needs it, NVML does not", command)
@@ -95,24 +96,24 @@ def of_the_container(facts: Facts) -> Iterator[Diagnosis]:
         todo = _POD if around.container == "kubernetes" else ""
         yield Diagnosis("TFG915", seen, _WITH_GPUS.get(around.container, ""), todo=todo)
     if around.forbidden:
-        where = around.container or ("job of Slurm" if "SLURM_JOB_ID" in around.variables else "container or job")
+        where = around.container or ("Slurm job" if "SLURM_JOB_ID" in around.variables else "container or job")
         files = ", ".join(around.forbidden)
         seen = f"{files} cannot be opened although the mode allows it: a cgroup of this {where} forbids it"
         yield Diagnosis("TFG916", seen, _WITH_GPUS.get(around.container, ""), todo=_FORBIDDEN)
     closed = [name for name, is_open in around.device_files if not is_open]
     if closed:
         yield Diagnosis(
-            "TFG916", f"no right to read and write {', '.join(closed)}", "sudo usermod -aG video,render $USER"
+            "TFG916", f"no permission to read and write {', '.join(closed)}", "sudo usermod -aG video,render $USER"
         )
 
 
 def of_the_job(facts: Facts) -> Iterator[Diagnosis]:
-    """A job of Slurm without a GPU."""
+    """A Slurm job without a GPU."""
     variables = facts.environment.variables
     numbers = [variables.get(f"SLURM_{name}", "") for name in ("JOB_GPUS", "STEP_GPUS")]  # "0" is the first card
     counts = [variables.get(f"SLURM_{name}", "") for name in ("GPUS", "GPUS_ON_NODE")]
     if "SLURM_JOB_ID" in variables and not any(numbers) and not any(count not in ("", "0") for count in counts):
-        seen = f"job {variables['SLURM_JOB_ID']} of Slurm has no GPU"
+        seen = f"Slurm job {variables['SLURM_JOB_ID']} has no GPU"
         if has_card(facts) or variables.get("CUDA_VISIBLE_DEVICES") in ("", "NoDevFiles", "-1"):
             yield Diagnosis("TFG917", seen, "sbatch --gpus=1 ...")
 
@@ -130,26 +131,27 @@ def of_the_cards(facts: Facts) -> Iterator[Diagnosis]:
             seen = f"{name} has compute capability {shown}; TensorFlow has code for {', '.join(built)}"
             yield Diagnosis("TFG904", seen, f'pip install "tensorflow=={last}.*"' if last else "")
         if gpu.ecc_errors:
-            yield Diagnosis("TFG905", f"{name} counts {gpu.ecc_errors} memory errors that it could not correct")
+            errors = "error" if gpu.ecc_errors == 1 else "errors"
+            yield Diagnosis("TFG905", f"{name} reports {gpu.ecc_errors} uncorrectable memory {errors}")
         if gpu.total_memory and gpu.free_memory is not None and gpu.free_memory < (1 - _MOSTLY) * gpu.total_memory:
             holders = ", ".join(f"process {pid}" for pid, _ in gpu.holders) or "processes that NVML does not show here"
             free, total = gpu.free_memory >> 20, gpu.total_memory >> 20
             yield Diagnosis("TFG906", f"{name} has {free} of {total} MiB free; it is held by {holders}")
         yield from _of_the_mode(gpu, name, facts)
         if gpu.mig and gpu.mig_parts == ():
-            yield Diagnosis("TFG932", f"MIG is on for {name}, but it has no parts")
+            yield Diagnosis("TFG932", f"MIG is on for {name}, but it has no MIG instances")
         elif gpu.mig:
             yield Diagnosis("TFG925", f"MIG is on for {name}", "nvidia-smi -L")
         if gpu.slowed:
-            yield Diagnosis("TFG926", f"{name} is throttled by {', '.join(gpu.slowed)}")
+            yield Diagnosis("TFG926", f"{name} is throttled: {', '.join(gpu.slowed)}")
 
 
 def _of_the_mode(gpu: Gpu, name: str, facts: Facts) -> Iterator[Diagnosis]:
     if gpu.mode == "prohibited":
-        yield Diagnosis("TFG933", f"{name} may be used by no process", f"sudo nvidia-smi -i {gpu.index} -c DEFAULT")
+        yield Diagnosis("TFG933", f"no process may use {name}", f"sudo nvidia-smi -i {gpu.index} -c DEFAULT")
     elif gpu.mode == "exclusive" and gpu.holders and not any(operation.ran_on for operation in facts.operations):
         holders = ", ".join(f"process {pid}" for pid, _ in gpu.holders)
-        yield Diagnosis("TFG933", f"{name} may be used by one process at a time, and {holders} has it")
+        yield Diagnosis("TFG933", f"only one process at a time may use {name}, and {holders} is using it")
 
 
 def of_a_machine_without_cards(facts: Facts) -> Iterator[Diagnosis]:
@@ -162,11 +164,11 @@ def of_a_machine_without_cards(facts: Facts) -> Iterator[Diagnosis]:
             or "neither the driver nor the bus shows a GPU"
         )
         if facts.environment.system == "Darwin":
-            seen += "; the Mac's own GPU is for the package tensorflow-metal"
+            seen += "; the Mac's built-in GPU needs the package tensorflow-metal"
         if facts.environment.container and facts.environment.cards is None:
-            seen += "; a container that was started without the GPUs of its host looks the same"
+            seen += "; a container that was started without its host's GPUs looks the same"
         if job := facts.environment.variables.get("SLURM_JOB_ID"):
-            seen += f"; job {job} of Slurm runs here, and `--gpus=1` would ask for a machine with one"
+            seen += f"; Slurm job {job} runs here, and `--gpus=1` would ask for a machine with one"
         yield Diagnosis("TFG924", seen)
 
 

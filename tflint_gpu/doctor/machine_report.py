@@ -50,7 +50,7 @@ class MachineReport:
 
     @property
     def exit_code(self) -> int:
-        """0 a GPU works, 1 something is wrong, 2 nothing could be seen, 3 there is no GPU and none was expected."""
+        """0 a GPU works, 1 something is wrong, 2 nothing could be seen, 3 there is no GPU and no error."""
         tensorflow = self.facts.tensorflow
         if self.facts.silent and not self.facts.installation.python and (tensorflow is None or not tensorflow.version):
             return FAILED
@@ -78,9 +78,9 @@ class MachineReport:
             names = ", ".join(dict.fromkeys(operation.name for operation in done))
             return f"TensorFlow computes on {', '.join(devices)}: {names} ran there."
         if hidden := next((shadow for shadow in facts.shadows if shadow.name == "tensorflow"), None):
-            return f"The program imports {hidden.path} in place of TensorFlow, so it computes nothing."
+            return f"The program imports {hidden.path} in place of TensorFlow."
         if facts.tensorflow is None or not facts.tensorflow.version:
-            return "TensorFlow cannot be imported, so it computes nothing."
+            return "TensorFlow cannot be imported."
         return f"TensorFlow {facts.tensorflow.version} computes on the CPU."
 
     @property
@@ -91,7 +91,7 @@ class MachineReport:
         first = self.diagnoses[0]
         what = first.command or first.remedy
         if first.severity == "info":
-            return f"nothing: {first.means[0].lower()}{first.means[1:]}"
+            return f"nothing to do, because {first.means[0].lower()}{first.means[1:]}"
         place = f"{first.filename}:{first.row}" if first.filename else ""
         besides = "; ".join(filter(None, [place, _AND_NO_CARD if self._lacks_cards else ""]))
         return f"{what} ({besides})" if besides else what
@@ -101,7 +101,7 @@ class MachineReport:
         """The first diagnosis, and what to do about it."""
         first = next(iter(self.diagnoses), None)
         if first is None:
-            return "no reason is known; `tflint-gpu doctor` examines it more closely"
+            return "the reason is not known; `tflint-gpu doctor` examines the machine more closely"
         location = f"{first.filename}:{first.row}: " if first.filename else ""
         todo = f". Next: {self.next_step}" if first.severity != "info" else ""
         return f"{first.code} {first.name}: {location}{first.seen}{todo}"

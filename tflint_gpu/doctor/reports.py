@@ -112,17 +112,17 @@ def _seen(facts: Facts) -> Iterator[tuple[str, str]]:
     yield "it lists", ", ".join(tensorflow.gpus) or "no GPU"
     if tensorflow.cuda and facts.libraries:
         missing = software.unloaded(facts)
-        yield "libraries", f"cannot be opened: {', '.join(missing)}" if missing else "all of CUDA's would load"
+        yield "libraries", f"cannot be opened: {', '.join(missing)}" if missing else "all CUDA libraries can be loaded"
     for name, value in around.variables.items():
         if name not in ("LD_LIBRARY_PATH", "CONDA_PREFIX", "LD_PRELOAD"):
             yield name, value or "(empty)"
     for operation in facts.operations:
         outcome = {"answered": f"ran on {operation.ran_on}", "failed": operation.message}.get(
-            operation.status, operation.status
+            operation.status, "timed out"
         )
         yield f"{operation.name} on {operation.device}", outcome
     for setting in facts.settings:
-        yield f"{setting.filename}:{setting.row}", f"sets {setting.name} to {setting.value or 'nothing'}"
+        yield f"{setting.filename}:{setting.row}", f"sets {setting.name} to {setting.value or 'an empty value'}"
 
 
 def _log(facts: Facts) -> list[str]:

@@ -16,12 +16,10 @@ from tflint_gpu.doctor.machine import has_card
 
 _SAME_MODULE = ("tensorflow", "tensorflow-cpu", "tensorflow-gpu", "tf-nightly", "tf-nightly-cpu", "tensorflow-rocm")
 _CUDA_DIRECTORY = re.compile(r"--xla_gpu_cuda_data_dir=(\S+)")
-_NO_AVX = "TensorFlow's packages need a processor with AVX: use another machine, or build it for this one."
+_NO_AVX = "TensorFlow's packages need a processor with AVX: use another machine, or build TensorFlow for this one."
 _NO_MODULE = "No module named 'tensorflow'"
 _LOOK = '`{} -c "import tensorflow"` shows the whole message: reinstall the package that it names, or else TensorFlow.'
-_ROSETTA = (
-    "On a Mac with Apple's processor use a Python for arm64: a Python for Intel runs in Rosetta, which has no AVX."
-)
+_ROSETTA = "On a Mac with Apple silicon, use an arm64 Python: an Intel Python runs under Rosetta, which has no AVX."
 _BRING_IT = (
     *_SAME_MODULE,
     "tensorflow-macos",
@@ -30,7 +28,7 @@ _BRING_IT = (
 )  # what it depends on somewhere
 _METAL, _ITS_PLUGIN = "tensorflow-metal", "libmetal_plugin"
 _UNLOADED = re.compile(r"Could not load dynamic library '([^']+)'")
-_ENDED = "was ended by TensorFlow: "
+_ENDED = "was aborted by TensorFlow: "
 _DRIVERS_OWN = "libcuda.so.1"
 _LEGACY_SINCE = (2, 16)  # from then on tf.keras is Keras 3, and TF_USE_LEGACY_KERAS asks for the package tf-keras
 _WHEELS = re.compile(r"/site-packages/nvidia/")
@@ -39,8 +37,8 @@ _WHEELS = re.compile(r"/site-packages/nvidia/")
 def of_shadows(facts: Facts) -> Iterator[Diagnosis]:
     """Files that are imported for TensorFlow, or for a module of Python's library that it needs."""
     for shadow in facts.shadows:
-        by = "by the programs in its folder" if shadow.is_beside else "as its folder is on PYTHONPATH"
-        seen = f"{shadow.path} is imported for `{shadow.name}` {by}"
+        by = "by the programs in its folder" if shadow.is_beside else "because its folder is on PYTHONPATH"
+        seen = f"{shadow.path} is imported in place of `{shadow.name}` {by}"
         yield Diagnosis("TFG936", seen, todo=f"Give {shadow.path} another name.")
 
 
@@ -56,7 +54,7 @@ def of_tensorflow(facts: Facts) -> Iterator[Diagnosis]:
         elif not any(name in packages for name in _BRING_IT):
             yield _of_none(facts, newest_for(python))
         elif _METAL in packages and _ITS_PLUGIN in tensorflow.error:
-            seen = f"{_METAL} {packages[_METAL]} is for another TensorFlow: {tensorflow.error}"
+            seen = f"{_METAL} {packages[_METAL]} is for another TensorFlow version: {tensorflow.error}"
             yield Diagnosis("TFG909", seen, f"{_pip(facts)} uninstall -y {_METAL}")
         else:
             seen = f"importing TensorFlow fails: {tensorflow.error}"
@@ -79,7 +77,7 @@ def _of_none(facts: Facts, newest: str) -> Diagnosis:
         oldest, last = (".".join(map(str, number)) for number in (min(builds()), max(builds())))
         pythons = builds()[max(builds())].python
         seen = f"no TensorFlow from {oldest} on has a package for Python {facts.installation.python} ({_python(facts)})"
-        todo = f"Use a Python from {pythons[0]} to {pythons[-1]}, for which TensorFlow {last} has packages."
+        todo = f"Use Python {pythons[0]} to {pythons[-1]}, for which TensorFlow {last} has packages."
         return Diagnosis("TFG921", seen, todo=todo)
     if has_card(facts) and not _has_builds_with_cuda(around):
         seen = f"{_python(facts)} has no TensorFlow, and no package for {around.system} on {around.machine} has CUDA"
@@ -123,7 +121,8 @@ def of_the_libraries(facts: Facts) -> Iterator[Diagnosis]:
     shadowed = [library for library in facts.libraries if _is_shadowed(library)]
     if shadowed:
         first = shadowed[0]
-        more = f", and {len(shadowed) - 1} more likewise" if len(shadowed) > 1 else ""
+        others = len(shadowed) - 1
+        more = f", and {others} more {'library' if others == 1 else 'libraries'}" if others else ""
         conda = f"; conda has {', '.join(facts.installation.conda)}" if facts.installation.conda else ""
         seen = f"{first.name} is {first.path}, not {first.wheel}{more}{conda}"
         shadows = "LD_LIBRARY_PATH" in facts.environment.variables
@@ -172,7 +171,7 @@ def _wrong_wheels(facts: Facts, build: Build) -> Iterator[str]:
         version = packages.get(name)
         try:
             if version is not None and not SpecifierSet(wanted).contains(version, prereleases=True):
-                yield f"{name} is {version}, TensorFlow asks for {wanted}"
+                yield f"{name} is {version}, but TensorFlow requires {wanted}"
         except InvalidSpecifier:
             continue
 
@@ -194,7 +193,7 @@ def of_keras(facts: Facts) -> Iterator[Diagnosis]:
     if tensorflow is None or build is None or version is None or not build.keras:
         return
     if not SpecifierSet(build.keras).contains(version, prereleases=True):
-        seen = f"Keras is {version}, TensorFlow {tensorflow.version} asks for {build.keras}"
+        seen = f"Keras is {version}, but TensorFlow {tensorflow.version} requires {build.keras}"
         yield Diagnosis("TFG927", seen, f'{_pip(facts)} install "keras{build.keras}"')
 
 
@@ -207,7 +206,7 @@ def _of_legacy_keras(facts: Facts, installed: TensorFlow) -> Iterator[Diagnosis]
     version = facts.installation.packages.get("tf-keras")
     if version is None or release(version) != release(installed.version):
         has = "is not installed" if version is None else f"is {version}"
-        seen = f"TF_USE_LEGACY_KERAS asks for tf-keras, which {has}, and TensorFlow is {installed.version}"
+        seen = f"TF_USE_LEGACY_KERAS requires tf-keras, which {has}, and TensorFlow is {installed.version}"
         minor = ".".join(map(str, release(installed.version)))
         yield Diagnosis("TFG927", seen, f'{_pip(facts)} install "tf-keras=={minor}.*"')
 
@@ -235,7 +234,7 @@ def of_xla(facts: Facts) -> Iterator[Diagnosis]:
     named = _CUDA_DIRECTORY.search(value or "")
     folder = Path(named[1].strip("'\"")) if named else None
     if named and folder is not None and not (folder / "nvvm" / "libdevice").is_dir():
-        what = "has no nvvm/libdevice" if folder.is_dir() else "is not there"
+        what = "has no nvvm/libdevice" if folder.is_dir() else "does not exist"
         yield _of_variable("TFG929", f"{named[0]} {what}", "XLA_FLAGS", setting)
     elif tensorflow is not None and tensorflow.cuda and facts.survey.gpus and not facts.installation.ptxas:
         yield Diagnosis("TFG919", "no ptxas on the path and none in nvidia/cuda_nvcc/bin", _install(facts, ""))
@@ -259,9 +258,10 @@ def _refused(facts: Facts) -> Iterator[tuple[str, str]]:
 def _problem_of_flags(value: str) -> str:
     """Why XLA refuses a value of `XLA_FLAGS`, by `parse_flags_from_env.cc`: "Unknown flag", "Could not open file"."""
     if not value.lstrip().startswith("--"):
-        return "" if Path(value).is_file() else f"XLA_FLAGS is `{value}`, which is neither a flag nor a file with flags"
+        neither = f"XLA_FLAGS is `{value}`, which is neither a flag nor an existing file of flags"
+        return "" if Path(value).is_file() else neither
     unknown = next((flag for flag in value.split() if flag.startswith("--") and not flag.startswith("--xla_")), "")
-    return unknown and f"XLA_FLAGS has `{unknown}`, which is no flag of XLA"
+    return unknown and f"XLA_FLAGS has `{unknown}`, which is not an XLA flag"
 
 
 def of_hiding(facts: Facts) -> Iterator[Diagnosis]:
@@ -272,7 +272,7 @@ def of_hiding(facts: Facts) -> Iterator[Diagnosis]:
     for setting in facts.settings:
         hides = setting is own and (entries in ([""], ["-1"]) or bool(unknown))
         if hides or (setting.name == "tf.config.set_visible_devices" and setting.value == "[]"):
-            seen = f"{setting.name} is set to {setting.value or 'nothing'}"
+            seen = f"{setting.name} is set to {setting.value or 'an empty value'}"
             yield Diagnosis("TFG922", seen, filename=setting.filename, row=setting.row)
     if visible is None or own is not None or not facts.survey.gpus:
         return
@@ -282,7 +282,7 @@ def of_hiding(facts: Facts) -> Iterator[Diagnosis]:
         what = f"`{unknown[0]}`, which does not exist" if visible.strip() else "nothing"
         yield Diagnosis(
             "TFG914",
-            f"CUDA_VISIBLE_DEVICES names {what}; there {'is' if count == 1 else 'are'} {cards}",
+            f"CUDA_VISIBLE_DEVICES names {what}; NVML lists {cards}",
             "unset CUDA_VISIBLE_DEVICES",
         )
 

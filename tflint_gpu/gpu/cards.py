@@ -66,8 +66,8 @@ class Gpu:
 
     @property
     def title(self) -> str:
-        """As people call it: `GPU 0`, `GPU 0, MIG part 1`."""
-        return f"GPU {self.index}" + ("" if self.part is None else f", MIG part {self.part}")
+        """As people call it: `GPU 0`, `GPU 0, MIG instance 1`."""
+        return f"GPU {self.index}" + ("" if self.part is None else f", MIG instance {self.part}")
 
     @property
     def described(self) -> str:
@@ -186,20 +186,21 @@ def choose(survey: Survey, device: str, visible: str | None = None, order: str |
     elif int(match[1]) < len(gpus):
         chosen = gpus[int(match[1])]
     else:
-        return Choice(None, f"{device} does not exist: {len(gpus)} visible, counted from 0", tuple(gpus))
+        count = "1 GPU is" if len(gpus) == 1 else f"{len(gpus)} GPUs are"
+        return Choice(None, f"{device} does not exist: {count} visible, numbered from 0", tuple(gpus))
     others = tuple(gpu for gpu in gpus if gpu != chosen and gpu.part is None) if chosen.part is None else ()
     notes = [f"{chosen.title} is busy: {'; '.join(chosen.burdens)}"] if chosen.burdens else []
     if match[1] is not None and visible is None and not is_ordered:
         notes.append(
-            f"{chosen.title} is NVML's, a {chosen.name}: the GPUs are not all the same model, and CUDA counts the "
-            "fastest first unless CUDA_DEVICE_ORDER=PCI_BUS_ID is set"
+            f"{chosen.title} (a {chosen.name}) is numbered as NVML does it: the GPUs are not all the same model, and "
+            "CUDA counts the fastest first unless CUDA_DEVICE_ORDER=PCI_BUS_ID is set"
         )
     return Choice(chosen, "; ".join(notes), others)
 
 
 def _why_none(gpus: Sequence[Gpu], visible: str | None) -> str:
     if visible is None:
-        return "MIG is on, and NVML shows no part of a GPU that could be used"
+        return "MIG is on, and NVML shows no usable MIG instance"
     return "CUDA_VISIBLE_DEVICES hides every GPU that NVML knows"
 
 
@@ -211,7 +212,7 @@ def first_card(survey: Survey, visible: str | None = None, order: str | None = N
         return Choice(None, str(error))
     if choice.gpu is None:
         return Choice(None, survey.note or choice.note)
-    first = "idle time is that of the first of several visible GPUs" if choice.others else ""
+    first = "several GPUs are visible; the idle time is that of the first one" if choice.others else ""
     return replace(choice, note="; ".join(filter(None, [first, choice.note])))
 
 

@@ -17,10 +17,10 @@ _NO_GPU = frozenset({6, 28})  # NOT_FOUND, GPU_NOT_FOUND
 _LOST = frozenset({1, 15, 16})  # UNINITIALIZED, GPU_IS_LOST, RESET_REQUIRED
 _REASONS = {
     0x4: "a power limit set in software",
-    0x8: "a slowdown of the hardware (heat or power)",
-    0x20: "heat, held down by software",
+    0x8: "hardware slowdown (temperature or power)",
+    0x20: "software thermal slowdown",
     0x40: "heat",
-    0x80: "the power supply's brake",
+    0x80: "power brake slowdown",
 }
 
 

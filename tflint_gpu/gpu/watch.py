@@ -185,8 +185,10 @@ class Watch:
         """What was seen so far."""
         notes = list(self._notes)
         if self._own.leaders and self._taken and not self._own.is_reported:
-            hidden = "the GPU's list shows none of these processes: their memory is the rise in the GPU's use"
-            none = "NVML never reported the memory of the process: it held none, so it is not in the GPU's list"
+            hidden = (
+                "NVML lists none of these processes: their memory is estimated from the increase in GPU memory in use"
+            )
+            none = "NVML never listed the process: it held no GPU memory"
             notes.append(hidden if self._own.is_hidden else none)
         return Recording(
             self._state, tuple(self._samples), tuple(notes), began=self._began, is_hidden=self._own.is_hidden
@@ -230,7 +232,7 @@ class Watch:
             return False
         if gpu.part is not None:
             self._notes[
-                "MIG is on: NVML reports no utilisation for a part of a GPU; power and clock are the whole GPU's"
+                "MIG is on: NVML reports no utilisation for a MIG instance; power and clock are those of the whole GPU"
             ] = None
         return True
 

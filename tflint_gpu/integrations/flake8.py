@@ -64,14 +64,14 @@ class Plugin:
             "--tflint-target-tensorflow",
             metavar="VERSION",
             parse_from_config=True,
-            help="The TensorFlow that the code is for, such as 2.16 (default: what the project pins).",
+            help="The TensorFlow version that the code is for, such as 2.16 (default: the one that the project pins).",
         )
         manager.add_option(
             "--tflint-config",
             metavar="FILE",
             parse_from_config=True,
             normalize_paths=True,
-            help="The only settings file of tflint-gpu to read, instead of the nearest of each file.",
+            help="The only tflint-gpu settings file to read, instead of the one nearest to each file.",
         )
         manager.add_option(
             "--tflint-isolated",

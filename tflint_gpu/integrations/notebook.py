@@ -103,7 +103,7 @@ class CellRunner:
         if not words:
             return None
         if len(words) != 2 or words[0] not in ("-o", "--output"):
-            raise UsageError(f"%%{NAME} knows only -o FILE: the report as text, or as .json or .html")
+            raise UsageError(f"%%{NAME} takes only -o FILE: the report as text, .json or .html")
         try:
             renderer(_format(path := self.here / words[1]))
         except MissingLibrary as error:

@@ -78,7 +78,7 @@ class Baseline:
         document = _document(path, data)
         if document[_VERSION_KEY] != VERSION:
             raise BaselineError(
-                f"{path}: a baseline of version {document[_VERSION_KEY]!r}, where {VERSION} is needed; "
+                f"{path}: the baseline has version {document[_VERSION_KEY]!r}, but version {VERSION} is needed; "
                 "write it again with --write-baseline"
             )
         return cls(path, _entries(path, document))
@@ -97,7 +97,7 @@ class Baseline:
             return cls(path)
         except IsADirectoryError:
             # The word after `--write-baseline` is its file, even where a path to check was meant.
-            raise BaselineError(f"{path}: a directory, not a baseline; write --write-baseline=FILE") from None
+            raise BaselineError(f"{path}: a directory, not a baseline; use --write-baseline=FILE") from None
         except OSError as error:
             raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror or error}") from None
         return cls.read(path)

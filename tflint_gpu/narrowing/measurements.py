@@ -96,7 +96,7 @@ def read_run(path: Path) -> dict[str, Measurement]:
             continue
         place = "here" if entry.get("of") == "its own lines" else f"in {entry.get('of')}"
         whole = data.get("shares_of") or {"what": "run", "seconds": data.get("seconds")}
-        text = f"{idle} {place} for {share:.0%} of a {whole['what']} of {whole['seconds'] or 0:.3g} s on {where}"
+        text = f"{idle} {place} for {share:.0%} of the {whole['what']} ({whole['seconds'] or 0:.3g} s) on {where}"
         measurements.setdefault(entry["key"], Measurement(f"{text}: a fix saves at most that", share=float(share)))
     return measurements
 
@@ -143,13 +143,13 @@ def _measurement(result: Any, where: str) -> Measurement | None:
 
 
 def _among_others(joint: Any) -> str:
-    """Which part of what several repairs save together is lost without this one; empty where it was not measured."""
+    """Which part of what several fixes save together is lost without this one; empty where it was not measured."""
     share = joint.get("share") if isinstance(joint, dict) else None
     if not isinstance(share, dict):
         return ""
     bounds = f"{share['low']:.0%} to {share['high']:.0%}"
     part = bounds if share["share"] is None else f"{share['share']:.0%} ({bounds})"
-    return f", with the others made; {part} of what {joint['repairs']} save, {joint['ratio']:.3g} times"
+    return f", with the other fixes applied; {part} of what {joint['repairs']} save ({joint['ratio']:.3g} times)"
 
 
 def with_measurements(

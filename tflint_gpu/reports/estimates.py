@@ -79,7 +79,7 @@ def _text(diagnostic: Diagnostic, often: Frequency) -> str:
     if prediction is None or prediction.kind != "slowdown":
         return ""
     low, high = prediction.low, prediction.high
-    faster = "by a factor that was not measured"
+    faster = "faster by an unknown factor"
     if low is not None or high is not None:
         bounds = dict.fromkeys(f"{bound:g}x" for bound in (low, high) if bound is not None)
         faster = f"{' to '.join(bounds)} faster, as predicted"
@@ -87,9 +87,9 @@ def _text(diagnostic: Diagnostic, often: Frequency) -> str:
         faster += f" ({own.low:g}x to {own.high:g}x on a CPU with {own.cores} cores)"
     where = f", {often.text}" if often.text else ""
     if diagnostic.share is None:
-        return f"{faster}{where}; no run of it was measured"
+        return f"{faster}{where}; no run was measured"
     text = f"{diagnostic.share:.0%} of the measured run is spent there"
     if low is not None and high is not None:
         saved = dict.fromkeys(f"{diagnostic.share * (1 - 1 / bound):.0%}" for bound in (low, high))
         return f"saves {' to '.join(saved)} of the run: {text}, which a fix makes {faster}{where}"
-    return f"saves at most that: {text}{where}"
+    return f"saves at most that share: {text}{where}"

@@ -85,8 +85,8 @@ def of_tensorflow_1(reasons: Mapping[str, int]) -> Iterator[str]:
     if not reasons:
         return
     said = [f"{plural(count, 'file')} ({printable(reason)})" for reason, count in Counter(reasons).most_common()]
-    more = [f"{sum(reasons.values())} in all"] if len(said) > _MOST_REASONS else []
-    yield f"Checked as code for TensorFlow 1, where many rules find nothing: {', '.join(said[:_MOST_REASONS] + more)}."
+    more = [f"{sum(reasons.values())} in total"] if len(said) > _MOST_REASONS else []
+    yield f"Checked as TensorFlow 1 code, to which many rules do not apply: {', '.join(said[:_MOST_REASONS] + more)}."
 
 
 def fix_summary(fixed: int, dry: bool) -> str:

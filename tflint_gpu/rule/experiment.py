@@ -166,7 +166,7 @@ def measured_loop(
     if not isinstance(loop, cst.While):
         over = iterable(loop)
         if over is None:
-            raise NoExperiment("what the loop goes through is not written")
+            raise NoExperiment("what the loop iterates over is not known")
         return (*wrap(file, over, "steps", f"samples={samples}", f"reads={reads}"), *endless)
     function = file.tree.function(loop)
     around = [node for node in file.tree.ancestors(loop) if isinstance(node, cst.For | cst.While)]

@@ -111,7 +111,9 @@ def notes_before(before: Initialiser, text: str) -> tuple[Note, ...]:
     """A note at what initialises the runtime, and one at the line of the imported module that does it."""
     note = Note(before.file, before.node, text)
     inner = before.within
-    return (note,) if inner is None else (note, Note(inner.file, inner.node, "by this line of the imported module"))
+    return (
+        (note,) if inner is None else (note, Note(inner.file, inner.node, "caused by this line of the imported module"))
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def given_otherwise(model: Model, file: File, call: Call) -> Blocker | None:
     step = {"predict": "predict_step", "fit": "train_step"}.get(method or "")
     if step is None or owner is None or not model.once(Kinds).has_own_method(file, owner, step):
         return None
-    return Blocker(file, call.func, f"the method for one batch hands the program's `{step}` another tuple")
+    return Blocker(file, call.func, f"the one-batch method passes a different tuple to the program's `{step}`")
 
 
 def predict_on_batch(file: File, call: Call) -> Fix | None:

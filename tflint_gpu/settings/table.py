@@ -87,7 +87,7 @@ SETTINGS = {
         MEMORY,
         "The memory of the GPU that the code is for, such as 24GiB.",
         "24GiB",
-        "rules that compare with it find nothing",
+        "rules that need it report nothing",
     ),
     "output-format": Setting(FORMAT, "The format of the report.", "concise"),
     "show-advice": Setting(BOOLEAN, "List advice; by default it is only counted.", True),
@@ -98,7 +98,7 @@ SETTINGS = {
         "Exit with 1 for findings of this severity or a worse one.",
         "error",
         "",
-        "For each file, the settings that apply to that file decide.",
+        "Each file is judged by the settings that apply to it.",
     ),
     "fix": Setting(BOOLEAN, "Apply safe fixes, which keep the program's results.", True),
     "unsafe-fixes": Setting(BOOLEAN, "Also apply fixes that may change the program's results.", True),
@@ -113,9 +113,11 @@ SETTINGS = {
     "extend-fixable": Setting(
         SELECTORS, "Rules whose findings may be fixed, in addition to the fixable ones.", ["TFG403"]
     ),
-    "extend-safe-fixes": Setting(SELECTORS, "Rules whose unsafe fixes count as safe.", ["TFG202"], "", _MOST_SPECIFIC),
+    "extend-safe-fixes": Setting(
+        SELECTORS, "Rules whose unsafe fixes are treated as safe.", ["TFG202"], "", _MOST_SPECIFIC
+    ),
     "extend-unsafe-fixes": Setting(
-        SELECTORS, "Rules whose safe fixes count as unsafe.", ["TFG302"], "", _MOST_SPECIFIC
+        SELECTORS, "Rules whose safe fixes are treated as unsafe.", ["TFG302"], "", _MOST_SPECIFIC
     ),
     "cache-dir": Setting(
         FOLDER,
@@ -133,14 +135,14 @@ SETTINGS = {
     ),
     "documentation-url": Setting(
         ADDRESS,
-        "The address of the rules' pages, to which findings link.",
+        "The URL of the rules' pages, to which findings link.",
         "https://example.org/rules",
         "",
         "Where it is empty, editors and terminals link to the documentation in the installed package.",
     ),
     "smallest-gain": Setting(
         FACTOR,
-        "The factor that makes a change worth it; `verify` stops measuring a repair that certainly brings less.",
+        "The smallest speed-up that is worth a change; `verify` stops measuring a fix once it is certain to gain less.",
         1.2,
         "",
         "`verify` reports `no gain worth having` for less. 1 turns this off.",
@@ -149,10 +151,10 @@ SETTINGS = {
         PRICE,
         "What an hour of the machine costs, for the report of `run`, such as '2.49 EUR'.",
         "2.49 EUR",
-        "`run` names no costs",
-        "`run` computes the cost of idle time from it.",
+        "`run` reports no costs",
+        "`run` uses it to compute the cost of idle time.",
     ),
-    "jobs": Setting(COUNT, "The number of processes.", 4, "as many processes as the number of files is worth"),
+    "jobs": Setting(COUNT, "The number of processes.", 4, "chosen by the number of files"),
     "severity": Setting(
         SEVERITIES, "The severity of a rule's findings.", {"TFG501": "error"}, "each rule has its own", _MOST_SPECIFIC
     ),

@@ -62,7 +62,7 @@ class IPythonScript(SourceFile):
         place = self.locate(reading.first)
         line = self.line(place.row).strip()
         shown = line if len(line) <= _SHOWN else line[: _SHOWN - 1] + "…"
-        without = f", without the body of `{reading.foreign}`" if reading.foreign else ""
+        without = f", except the body of `{reading.foreign}`" if reading.foreign else ""
         message = f"`{shown}` is an IPython line: Python cannot run this file; the rest was checked{without}"
         return (UnreadableSource(message, place),)
 

@@ -128,7 +128,7 @@ class Suppressions:
             if match is None and own["names"]:
                 yield "{} names no rule, so it suppresses nothing"
             elif match is None:
-                yield "{} is not `# tflint-gpu: noqa`, `off` or `on` alone on a line, so it suppresses nothing"
+                yield "{} must be `# tflint-gpu: noqa`, `off` or `on` on a separate line; it suppresses nothing"
         if match is None or (match["malformed"] is None and match["codes"] is None):
             return
         listed = list(_written(match))

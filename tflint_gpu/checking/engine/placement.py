@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tflint_gpu.rule import finding
 
 Place: TypeAlias = "Callable[[finding.Fix, File], Fix | None]"
-UNPLACED = "no fix: it would change several cells of the notebook at once, or a part of an f-string"
+UNPLACED = "no fix: it would change several notebook cells at once, or part of an f-string"
 
 
 def placed(fix: finding.Fix, file: File) -> Fix | None:

@@ -72,7 +72,7 @@ _GROUPS = {
 @click.option(
     "--diff-base",
     metavar="REV",
-    help="Report only findings on lines changed since REV; `REV...` is the commit where HEAD branched off.",
+    help="Report only findings on lines changed since REV; `REV...` means the commit where HEAD branched off from REV.",
 )
 @setting_option("baseline")
 @click.option("--no-baseline", is_flag=True, help="Also report findings that a baseline lists.")
@@ -84,7 +84,9 @@ _GROUPS = {
     help="Write the findings to the baseline and drop entries whose findings no longer exist.",
 )
 @click.option(
-    "--estimate", is_flag=True, help="Sort findings by what their fixes bring; with --measured, show how much."
+    "--estimate",
+    is_flag=True,
+    help="Sort findings by what their fixes gain: failures first, then time saved; with --measured, show how much.",
 )
 @click.option("--verified", metavar="FILE", help="Show what `verify --output-format json` measured for each finding.")
 @click.option(
@@ -124,9 +126,7 @@ _GROUPS = {
     help="Print dtype, shape and elements of the tensors, datasets and models on this line, or on `all` lines.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print findings only.")
-@click.option(
-    "-v", "--verbose", is_flag=True, help="Also report times and the bounds of the analysis that were reached."
-)
+@click.option("-v", "--verbose", is_flag=True, help="Also report times, and the limits at which the analysis stopped.")
 def command(paths: tuple[str, ...], **given: Any) -> int:
     """Find mistakes in the TensorFlow code in PATHS (default: the current folder; - is standard input).
 
@@ -258,7 +258,7 @@ class Check:
             with contextlib.suppress(Exception):  # a rule that cannot be imported is reported where it would run
                 for rule in load(asked):
                     if rule.needs_gpu_memory:
-                        tell(f'warning: {rule.code} finds nothing without `gpu-memory`, such as gpu-memory = "24GiB"')
+                        tell(f'warning: {rule.code} needs the setting `gpu-memory`, such as gpu-memory = "24GiB"')
 
     def _measured(self, outcome: Outcome) -> Outcome:
         """The outcome with what an earlier `verify` and an earlier `run` measured of the same code."""

@@ -60,7 +60,7 @@ def _frequency(finding: Finding, model: Model, is_pipeline: bool) -> Frequency:
     from tflint_gpu.model import FEW_IN_ALL, ExecutionContexts
 
     if is_pipeline:
-        return Frequency(1, "for each element or batch that the dataset gives")
+        return Frequency(1, "for each element or batch of the dataset")
     contexts, node = model.once(ExecutionContexts), finding.node
     own = (contexts.of_loop(finding.file, node),) if isinstance(node, cst.For | cst.While) else ()
     ways = [

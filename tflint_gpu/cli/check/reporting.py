@@ -173,7 +173,7 @@ def add_noqa(outcome: Outcome, options: ReportOptions, here: Path) -> int:
     for diagnostic in done.left:
         tell(
             f"warning: {diagnostic.filename}:{diagnostic.location.row}: {diagnostic.code} cannot be suppressed "
-            "by a comment there"
+            "by a comment on that line"
         )
     if not options.quiet:
         tell(f"Suppressed {plural(len(done.suppressed), 'problem')}.")
@@ -221,8 +221,8 @@ def _tell_errors(errors: Sequence[InternalError], verbose: bool) -> None:
 def _tell_gone(gone: Sequence[Entry], options: ReportOptions) -> None:
     if not gone or options.quiet:
         return
-    are = "is" if len(gone) == 1 else "are"
-    tell(f"warning: {plural(len(gone), 'known problem')} {are} no longer found; --write-baseline removes them")
+    exist, them = ("exists", "it") if len(gone) == 1 else ("exist", "them")
+    tell(f"warning: {plural(len(gone), 'problem')} in the baseline no longer {exist}; --write-baseline removes {them}")
     if options.verbose:
         for entry in gone:
             tell(f"  {printable(entry.file)}: {entry.code} {printable(entry.line)}")

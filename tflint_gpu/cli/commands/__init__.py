@@ -75,7 +75,7 @@ def format_option(*formats: str, meaning: str = "The format of the output.") -> 
 def python_option(meaning: str) -> Callable[[Any], Any]:
     """The option `--python`: an interpreter, by default the one that runs this program."""
     return click.option(
-        "--python", default=sys.executable, show_default="that of tflint-gpu", metavar="PATH", help=meaning
+        "--python", default=sys.executable, show_default="the one that runs tflint-gpu", metavar="PATH", help=meaning
     )
 
 
@@ -91,7 +91,7 @@ def refuse_windows(command: str) -> None:
     """Raise ClickException on Windows, where a command that runs programs cannot watch them."""
     if sys.platform == "win32":
         raise click.ClickException(
-            f"{command} runs on Linux, in WSL and on macOS; on Windows use WSL, as TensorFlow's GPU builds do"
+            f"{command} runs on Linux, in WSL and on macOS; on Windows use WSL, which TensorFlow needs for a GPU too"
         )
 
 

@@ -43,10 +43,10 @@ def findings(
             program = engine.model_of(file)
         except (UnreadableSource, OSError, RecursionError) as error:
             where = f":{error.location}" if isinstance(error, UnreadableSource) else ""
-            tell(f"warning: {file.name}{where} is left out: {error or 'it is nested too deeply'}")
+            tell(f"warning: {file.name}{where} is skipped: {error or 'it is nested too deeply'}")
             continue
         if program is not None:
             models[file.path] = program
             for refusal in program.source.refusals:
-                tell(f"warning: {file.name}:{refusal.location} is left out: {refusal.message}")
+                tell(f"warning: {file.name}:{refusal.location} is skipped: {refusal.message}")
     return [by_place[key] for key in sorted(by_place)], list(models.values())

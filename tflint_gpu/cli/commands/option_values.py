@@ -38,7 +38,7 @@ def environment(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -
     for text in given:
         name, equals, value = text.partition("=")
         if not re.fullmatch(r"[A-Za-z_]\w*", name):
-            raise click.BadParameter(f"{text!r} is not a variable: write it as NAME or NAME=VALUE")
+            raise click.BadParameter(f"{text!r} is not a valid variable: write it as NAME or NAME=VALUE")
         if name in _OWN_VARIABLES:
             raise click.BadParameter(f"{name} is set by verify itself; see --device and --seed")
         if not equals and name not in os.environ:

@@ -66,7 +66,7 @@ _GROUPS = {
     "What to verify": "select ignore extend_select at order measured synthetic target_tensorflow gpu_memory",
     "How to measure": "device budget runs smallest_gain time_limit memory_limit seed python variables executor",
     "Safety": "sandbox yes",
-    "Report and repairs": "output_format output keep diff fix",
+    "Report and fixes": "output_format output keep diff fix",
     "Settings": "config isolated",
 }
 
@@ -76,9 +76,18 @@ _GROUPS = {
 @list_option("--select", "Rules to verify: codes, names, prefixes, or ALL.")
 @list_option("--ignore", "Rules not to verify.")
 @list_option("--extend-select", "Rules to verify in addition to the selected ones.")
-@click.option("--device", default="auto", metavar="DEVICE", help="auto (a GPU if there is one), gpu, gpu:N or cpu.")
 @click.option(
-    "--budget", default="10m", callback=seconds, metavar="TIME", help="The time for everything, such as 120s or 10m."
+    "--device",
+    default="auto",
+    metavar="DEVICE",
+    help="The device to measure on: auto (a GPU if there is one), gpu, gpu:N or cpu.",
+)
+@click.option(
+    "--budget",
+    default="10m",
+    callback=seconds,
+    metavar="TIME",
+    help="The time limit for all measurements together, such as 120s or 10m.",
 )
 @click.option(
     "--order",
@@ -99,9 +108,11 @@ _GROUPS = {
 @click.option(
     "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="The file of the report."
 )
-@click.option("--at", metavar="PLACE", help="Verify only the findings at this location: [FILE:][cell N:]ROW[:COLUMN].")
-@click.option("--diff", is_flag=True, help="Show confirmed repairs as patches, and change nothing.")
-@click.option("--fix", is_flag=True, help="Show confirmed repairs as patches, and apply them.")
+@click.option(
+    "--at", metavar="LOCATION", help="Verify only the findings at this location: [FILE:][cell N:]ROW[:COLUMN]."
+)
+@click.option("--diff", is_flag=True, help="Show confirmed fixes as patches, and change nothing.")
+@click.option("--fix", is_flag=True, help="Show confirmed fixes as patches, and apply them.")
 @click.option(
     "--measured", metavar="FILE", help="The cost of findings, from `run --output-format json`; implies --order cost."
 )
@@ -111,7 +122,7 @@ _GROUPS = {
     default="local",
     help="Run on this machine, or on the Ray cluster at RAY_ADDRESS, one experiment at a time on each GPU.",
 )
-@click.option("--synthetic", is_flag=True, help="Run the rules' own workloads and nothing of the checked code.")
+@click.option("--synthetic", is_flag=True, help="Run only the rules' own workloads, and none of the checked code.")
 @click.option(
     "--sandbox",
     default="auto",
@@ -127,10 +138,10 @@ _GROUPS = {
     help="Pass on a variable of your environment, or set one to this value.",
 )
 @click.option(
-    "--time-limit", default="60s", callback=seconds, metavar="TIME", help="The time for one run of a program."
+    "--time-limit", default="60s", callback=seconds, metavar="TIME", help="The time limit for one run of a program."
 )
 @click.option(
-    "--memory-limit", default="8GiB", callback=size, metavar="SIZE", help="The memory for one run of a program."
+    "--memory-limit", default="8GiB", callback=size, metavar="SIZE", help="The memory limit for one run of a program."
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**31 - 1), metavar="N", help="The seed of all random numbers (default: 1)."
@@ -142,11 +153,11 @@ _GROUPS = {
 @config_option
 @click.option("--isolated", is_flag=True, help="Read no settings file.")
 def command(paths: tuple[str, ...], **given: Any) -> int:
-    """Run the flagged and the repaired code of PATHS, and measure whether the predictions hold.
+    """Run the flagged code in PATHS and the fixed code, and measure whether the predictions hold.
 
     Exit codes: 0 if some of your code ran and no prediction was confirmed, 1 if one was confirmed, 2 after an error,
-    3 if none of your code could run. Some rules can only run a workload, which is a program of the rule: its result is
-    a reference and confirms nothing.
+    3 if none of your code could run. For some rules only a workload can run, a sample program that comes with the rule:
+    its result is a reference and confirms nothing.
     """
     refuse_isolated_config(given)
     if given["fix"] and given["diff"]:
@@ -197,7 +208,7 @@ class Verify:
         if any(result.gpu_unused for result in report.results):
             unused = {result.case.diagnostic.filename for result in report.results if result.gpu_unused}
             why = why_unused(self.given["python"], [self.here / name for name in sorted(unused)])
-            tell(f"error: a GPU was chosen, but TensorFlow does not use it: {why}")
+            tell(f"error: verify chose a GPU, but TensorFlow does not use it: {why}")
             return FAILED
         return _exit_code(report)
 

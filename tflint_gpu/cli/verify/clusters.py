@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from tflint_gpu.reports.summary import plural
+
 if TYPE_CHECKING:
     from tflint_gpu.gpu.cards import Choice
     from tflint_gpu.verify.experiments.cluster import Cluster
@@ -28,7 +30,7 @@ def cluster_asked_for(given: dict[str, Any]) -> Cluster | None:
         raise click.UsageError("--executor ray and --keep cannot be combined: the programs are on other machines")
     device = given["device"]
     if device.startswith("gpu:"):
-        raise click.UsageError(f"--executor ray and --device {device} cannot be combined: say auto, gpu or cpu")
+        raise click.UsageError(f"--executor ray and --device {device} cannot be combined: use auto, gpu or cpu")
     try:
         return Cluster({"gpu": True, "cpu": False}.get(device))
     except NoCluster as error:
@@ -43,5 +45,5 @@ def choice_on(cluster: Cluster, choose: Callable[[], Choice]) -> Choice:
         choice = cluster.ask(choose)
     except NoCluster as error:
         raise click.ClickException(f"--executor ray: {error}") from error
-    places = len(cluster.slots)
+    places = plural(len(cluster.slots), "experiment")
     return replace(choice, note=f"{choice.note}; " * bool(choice.note) + f"on Ray, {places} at a time")

@@ -40,14 +40,14 @@ def announce(cases: Sequence[Case], setup: Setup, note: str, budget: float, *, c
     where = "the CPU" if setup.gpu is None else f"GPU {setup.gpu.index} ({setup.gpu.name})"
     _tell(f"About to run {what} on {where}{f' ({note})' if note else ''}; {protection_of(setup.sandbox)}:")
     for case, owner in zip(ready, measured_with(ready), strict=True):
-        once = "" if ready[owner] is case else f" (measured once, with {_place(ready[owner])})"
+        once = "" if ready[owner] is case else f" (measured together with {_place(ready[owner])})"
         _tell(f"  {_named(case, setup)}{once}")
     for line in (*_dropped(setup), _duration(ready, setup, budget)):
         _tell(line)
     if consented:
         return
     if not sys.stdin.isatty():
-        raise click.ClickException("verify runs code of the checked files: pass --yes where nobody can answer")
+        raise click.ClickException("verify runs code from the checked files: pass --yes if nobody can answer")
     if not click.confirm("Run it?", err=True):
         raise click.ClickException("nothing was run")
 
@@ -71,7 +71,9 @@ def _dropped(setup: Setup) -> Iterator[str]:
 
     names = [name for name in DROPPED_VARIABLES if name in os.environ and name not in setup.sandbox.variables]
     if names:
-        yield f"The programs run without {', '.join(names)} of your environment; --env {names[0]} passes it on."
+        variables, it = ("variable", "it") if len(names) == 1 else ("variables", "one")
+        without = f"without the environment {variables} {', '.join(names)}"
+        yield f"The programs run {without}; --env {names[0]} passes {it} on."
 
 
 def _duration(ready: Sequence[Case], setup: Setup, budget: float) -> str:
@@ -80,8 +82,8 @@ def _duration(ready: Sequence[Case], setup: Setup, budget: float) -> str:
     start = _import_seconds(setup.python)
     cost = estimate(ready, setup, start)
     runs = plural(cost.most, "run") if cost.least == cost.most else f"{cost.least} to {plural(cost.most, 'run')}"
-    times = f"{minutes(cost.low)} to {minutes(cost.high)}, where importing TensorFlow takes {start:.0f} s"
-    return f"{runs} of programs take {times}; at most {minutes(budget)}, the budget."
+    times = f"{minutes(cost.low)} to {minutes(cost.high)} if importing TensorFlow takes {start:.0f} s"
+    return f"{runs} of programs take {times}, and at most the budget, {minutes(budget)}."
 
 
 def _import_seconds(python: str) -> float:

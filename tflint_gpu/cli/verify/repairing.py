@@ -10,7 +10,6 @@ import click
 
 from tflint_gpu.cli.commands import coloured_patch, is_coloured
 from tflint_gpu.reports.display import printable, printable_lines, styled
-from tflint_gpu.reports.summary import plural
 
 if TYPE_CHECKING:
     from tflint_gpu.checking.engine import Engine
@@ -53,10 +52,10 @@ def show_repairs(
     for reason in withheld:
         click.echo(printable(f"Not offered for {figures.finding(reason.verification)}: {reason.reason}."))
     if not made:
-        click.echo("No repair is offered: no confirmed repair can be written into these files.")
+        click.echo("No fix is offered: no confirmed fix can be written into these files.")
         return True
     if not apply:
-        click.echo(f"{plural(count, 'repair')} can be applied with --fix.")
+        click.echo(f"{_fixes(count)} can be applied with --fix.")
         return True
     names, failures = patches.apply()
     for failure in failures:
@@ -66,11 +65,15 @@ def show_repairs(
     return not failures
 
 
+def _fixes(count: int) -> str:
+    return f"{count} {'fix' if count == 1 else 'fixes'}"
+
+
 def _show(patch: Patch, number: int, total: int, report: Report) -> None:
     from tflint_gpu.verify.reports import commits
 
     colour = is_coloured()
-    title = f"Patch {number} of {total}: {patch.name}, {plural(len(patch.repairs), 'repair')}"
+    title = f"Patch {number} of {total}: {patch.name}, {_fixes(len(patch.repairs))}"
     click.echo(styled(printable(title), "bold", colour) + "\n")
     for line in commits.message(patch, report).splitlines():
         click.echo(f"    {printable(line)}".rstrip())

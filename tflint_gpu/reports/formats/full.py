@@ -52,7 +52,7 @@ def _paragraph(diagnostic: Diagnostic, view: View) -> Iterator[str]:
             view,
         )
     if left := len(diagnostic.related) - len(shown):
-        others = f"and {plural(left, 'more place')}; --show-advice lists all"
+        others = f"and {plural(left, 'more location')}; --show-advice lists all"
         yield f"{' ' * margin}{styled(':::', 'blue', view.colour)} {others}"
     indent = " " * margin + styled(" = ", "blue", view.colour)
     if diagnostic.prediction is not None:

@@ -30,8 +30,8 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
     left = len(diagnostics) - len(lines)
     if left:
         lines.append(
-            f"{plural(left, 'more problem')} not annotated: GitHub shows {_SHOWN} errors, {_SHOWN} warnings and "
-            f"{_SHOWN} notices of a step; `--output-format concise --show-advice` lists all.\n"
+            f"{plural(left, 'more problem')} not annotated: GitHub shows only {_SHOWN} errors, {_SHOWN} warnings and "
+            f"{_SHOWN} notices per step; `--output-format concise --show-advice` lists all.\n"
         )
     return "".join(lines)
 

@@ -14,7 +14,7 @@ from tflint_gpu.reports.locations import portable
 from tflint_gpu.reports.summary import Fixable, by_severity, plural, worst_first
 
 _LONGEST = 60_000  # GitHub refuses comments with more than 65,536 characters
-_HEAD = "| | file | place | rule | finding | predicted |\n|---|---|---|---|---|---|\n"
+_HEAD = "| | file | location | rule | finding | predicted |\n|---|---|---|---|---|---|\n"
 # Code of our messages stays code; what would call somebody (`@tf.function`) becomes code.
 _CODE = regex(r"`([^`\n]+)`|(?<!\w)(@[\w.]+)")
 _SPECIAL = regex(r"[\\`*_{}\[\]<>#|~&!]")
@@ -32,7 +32,7 @@ def render(diagnostics: Sequence[Diagnostic], view: View) -> str:
             break
         text += row
         left -= 1
-    return text + (f"\n{plural(left, 'more problem')} not shown: a comment has no room for more.\n" if left else "")
+    return text + (f"\n{plural(left, 'more problem')} not shown: a comment cannot be longer.\n" if left else "")
 
 
 def _summary(diagnostics: Sequence[Diagnostic], view: View) -> str:

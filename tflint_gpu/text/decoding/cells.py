@@ -130,7 +130,7 @@ class CellSource(SourceFile):
         result = self._again(spliced(self.document, changes))
         texts = [spliced(cell.text, wanted.get(cell.number, ())) for cell in self.cells]
         if [cell.text for cell in result.cells] != texts:
-            raise UnreadableSource("it has cells that cannot be changed each by itself")
+            raise UnreadableSource("its cells cannot be changed separately")
         return result
 
     @abstractmethod
