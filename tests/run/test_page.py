@@ -26,6 +26,7 @@ from tflint_gpu.gpu.watch import Sample as CardSample
 from tflint_gpu.price import Price
 from tflint_gpu.reports import View
 from tflint_gpu.run.costs import Cost, costs
+from tflint_gpu.run.datasets import Step
 from tflint_gpu.run.ledger import Ledger
 from tflint_gpu.run.outside.running import Running
 from tflint_gpu.run.reports import html, renderer, words
@@ -33,6 +34,7 @@ from tflint_gpu.run.reports.excerpts import Excerpt, excerpts
 from tflint_gpu.run.reports.panels import panels
 from tflint_gpu.run.result import Report
 from tflint_gpu.run.samples import Memory, Place, Sample, StepDone, Waits
+from tflint_gpu.run.trace import Pipeline, Stage, Trace
 from tflint_gpu.text.source import SourceFile
 
 PROGRAM = """\
@@ -466,6 +468,46 @@ def test_a_whole_function_is_opened_and_a_link_shows_its_line(project: Path, win
     check(window, 1280)
     window.execute_script("document.querySelector('td a').click()")
     assert window.execute_script("return document.querySelector('.line:target').checkVisibility()")
+
+
+def profiled(project: Path) -> Trace:
+    """A profile of twenty steps, with a stage in the code, a GPU and a kernel with a long name."""
+    path = ("Root", "MapAndBatch", "ParallelMapV2")
+    slow = Stage(path, "ParallelMapDataset:2", 0.6, 1.2, 80, {"parallelism": 2, "autotune": "true"})
+    slow = replace(slow, steps=(Step(str(project / "train.py"), 5, 5, "map"),))
+    kernel = {"seconds": 0.2, "count": 40, "precision": "float16", "tensor_cores": True, "operation": "MatMul"}
+    gpu = {"name": "/device:GPU:0", "span": 1.0, "busy": 0.3, "kernel_seconds": 0.25, "tensor_cores": 0.2}
+    gpu |= {
+        "precisions": {"float16": 0.25},
+        "gaps": {"count": 7, "seconds": 0.5, "longest": 0.1, "waiting_for_input": 0.4},
+    }
+    gpu |= {"kernels": [{**kernel, "name": "sm90_xmma_gemm_" + "f16" * 40}]}
+    folder = project / "tflint-gpu-trace" / "plugins" / "profile" / "2026_11_30" / "host.xplane.pb"
+    return Trace(20, 20, 31, 1.0, str(folder), "", (Pipeline(0.6, (slow,)),), gpus=(gpu,))
+
+
+def test_the_profile_is_on_the_page(project: Path) -> None:
+    """Protects who looks at the page for what `--trace` recorded: the stage, its line, the GPU and its kernels."""
+    page = Page(text := shown(project, replace(training(project), trace=profiled(project))))
+    stages, kernels = (row for row in page.tables["TensorFlow's profile of 20 steps (1 s)"] if row)
+    assert (stages["waited"], stages["stage"], stages["line"]) == (
+        "60%",
+        "MapAndBatch::ParallelMapV2",
+        "train.py:5 map",
+    )
+    assert "2 at a time" in stages["parallelism"]
+    assert (kernels["share"], kernels["precision"], kernels["operation"]) == ("80%", "float16", "MatMul")
+    assert "GPU:0 ran kernels for 30%" in text and "tensorboard --logdir tflint-gpu-trace" in text
+    without = shown(project, training(project))
+    assert 'id="profile"' not in without
+    ended = replace(training(project), trace=Trace(20, finished=6))
+    assert "a profile would begin after the first 10" in shown(project, ended).replace("the profile", "a profile")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_of_the_profile_is_cut_off(width: int, project: Path, window: Any) -> None:
+    opened(window, width, "light", project, replace(training(project), trace=profiled(project)))
+    check(window, width)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

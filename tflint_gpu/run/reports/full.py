@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tflint_gpu.reports import View
 from tflint_gpu.reports.amounts import duration
@@ -138,23 +138,12 @@ def _profile(report: Report, view: View) -> Iterator[str]:
         return
     yield ""
     yield styled(f"{profile.title(trace)}:", "bold", view.colour)
-    yield from _wrapped(profile.note(trace), view)
-    if not trace.profile:
-        return
-    yield from _wrapped(profile.waited(trace), view)
-    yield from table(_printable(profile.stages(report, trace, here)))
-    yield from _wrapped(profile.autotune(trace), view)
-    if not trace.gpus:
-        yield from table(_printable(profile.operations(trace)))
-    for gpu in trace.gpus:
-        yield from _wrapped(profile.gpu(gpu), view)
-        yield from table(_printable(profile.kernels(gpu)))
-    for allocator in profile.memory(trace):
-        yield from _wrapped(allocator, view)
-    yield from _wrapped(profile.files(trace, here), view)
+    for section in profile.sections(report, trace, here):
+        yield from _wrapped(section.text, view)
+        yield from table(_printable(section.rows))
 
 
-def _printable(rows: list[tuple[str, ...]]) -> list[list[str]]:
+def _printable(rows: Sequence[tuple[str, ...]]) -> list[list[str]]:
     return [[printable(cell) for cell in row] for row in rows]
 
 

@@ -17,7 +17,7 @@ from tflint_gpu.reports.amounts import duration
 from tflint_gpu.reports.locations import place as placed
 from tflint_gpu.run.charges import Line, Spent, phases
 from tflint_gpu.run.costs import Cost
-from tflint_gpu.run.reports import words
+from tflint_gpu.run.reports import profile, words
 from tflint_gpu.run.reports.excerpts import Excerpt, Row, excerpts
 from tflint_gpu.run.reports.panels import drawn, panels
 from tflint_gpu.run.result import Report
@@ -118,6 +118,8 @@ def render(report: Report, view: View) -> str:
         code=page.code(),
         changed=page.changed(),
         findings=[page.finding(cost) for cost in report.costs if words.is_worth_reporting(report, cost)],
+        profile="" if report.trace is None else profile.title(report.trace),
+        sections=_sections(report, view.working_directory),
         phases=page.phases(),
         whole=words.seconds(report.whole),
         of="of the run" if report.training is None else "of training",
@@ -151,6 +153,12 @@ def _figures(report: Report) -> list[tuple[str, str]]:
         (words.share(report.share(report.idle)), "GPU idle" if report.knows_use else "a GPU would have waited"),
         (words.seconds(training.wall), f"with {training.steps} steps"),
     ]
+
+
+def _sections(report: Report, here: Path) -> list[profile.Section]:
+    """What TensorFlow's profile says, where it was asked for."""
+    sections = () if report.trace is None else profile.sections(report, report.trace, here)
+    return [section for section in sections if section.text or section.rows]
 
 
 def _trainings(report: Report, here: Path) -> Iterator[str]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tflint_gpu.gpu.cards import gibibytes
+from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.reports.amounts import duration
 from tflint_gpu.reports.summary import plural
 from tflint_gpu.run.charges import Line
@@ -19,7 +20,35 @@ _MOST_STAGES, _MOST_ROWS = 5, 5
 _LONGEST_NAME = 60
 _MEBIBYTE = 1 << 20
 _SIZES = {"parallelism": "parallelism", "buffer_limit": "buffer", "max_batch_results": "batches"}
+_OF_STAGES = ("waited", "stage", "line", "time", "parallelism", "findings")
+_OF_OPERATIONS = ("time", "count", "operation", "where")
+_OF_KERNELS = ("share", "count", "precision", "units", "operation", "kernel")
 _IN_CODE, _CHOSEN = "set in the code", "chosen by TensorFlow"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A text of the profile, with the table that belongs to it; `columns` are the names of the table's columns."""
+
+    text: str
+    columns: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+
+def sections(report: Report, trace: Trace, here: Path) -> Iterator[Section]:
+    """All that a report shows of a profile, in its order."""
+    yield Section(note(trace))
+    if not trace.profile:
+        return
+    yield Section(waited(trace), _OF_STAGES, tuple(stages(report, trace, here)))
+    yield Section(autotune(trace))
+    if not trace.gpus:
+        yield Section("", _OF_OPERATIONS, tuple(operations(trace)))
+    for told in trace.gpus:
+        yield Section(gpu(told), _OF_KERNELS, tuple(kernels(told)))
+    for text in memory(trace):
+        yield Section(text)
+    yield Section(files(trace, here))
 
 
 def title(trace: Trace) -> str:
