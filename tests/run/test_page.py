@@ -493,7 +493,7 @@ def test_the_profile_is_on_the_page(project: Path) -> None:
     assert (stages["waited"], stages["stage"], stages["line"]) == (
         "60%",
         "MapAndBatch::ParallelMapV2",
-        "train.py:5 map",
+        "train.py:5map",
     )
     assert "2 at a time" in stages["parallelism"]
     assert (kernels["share"], kernels["precision"], kernels["operation"]) == ("80%", "float16", "MatMul")
