@@ -141,6 +141,11 @@ def _fix(model: Model, first: FirstTraining) -> Fix | None:
         indentation = model.file.indentation(begin)
         loop = f"{_loop(gpu, tensorflow.text, indentation)}{indentation}"
         return Fix("Turn memory growth on for every GPU", "unsafe", (Edit(begin, loop, "before"),))
+    following = next(
+        (s for s in model.file.tree.module.body if model.file.tree.order[s] > model.file.tree.order[last]), None
+    )
+    if following is not None and model.once(Runtime).initialiser_before(model.file, following) is not None:
+        return None  # an import initialises the GPUs
     blank = "" if not model.source.line(row + 1).strip() else "\n"
     added = f"{tensorflow.statement}\n" if tensorflow.statement else ""
     loop = f"{added}\n{_loop(gpu, tensorflow.text)}{blank}"

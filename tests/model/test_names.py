@@ -191,7 +191,8 @@ FOR_TYPES = {
     "for types alone": (f"if TYPE_CHECKING:\n    {IMPORT}", None),
     "by the module's name": (f"if typing.TYPE_CHECKING:\n    {IMPORT}", None),
     "at run time": (IMPORT, "tf.function"),
-    "under another condition": (f"if READY:\n    {IMPORT}", "tf.function"),
+    "under another condition": (f"if READY:\n    {IMPORT}", None),
+    "by a function": (f"def load():\n    global tf\n    {IMPORT}", None),
     "in the other branch": (f"if TYPE_CHECKING:\n    pass\nelse:\n    {IMPORT}", "tf.function"),
     "for both": (f"if TYPE_CHECKING:\n    {IMPORT}\n{IMPORT}", "tf.function"),
 }
@@ -216,6 +217,8 @@ WHERE_IMPORTED = {
     ),
     "below the function": ("", "", "import tensorflow as tf\n", None),
     "in another function": ("def other():\n    import tensorflow as tf\n", "", "", None),
+    "under a condition": ("if READY:\n    import tensorflow as tf\n", "", "", None),
+    "under a condition, and used": ("if READY:\n    import tensorflow as tf\n", "    tf.shape(x)\n", "", "tf.function"),
     "under two names": ("import tensorflow\n", "    import tensorflow as t\n", "", "t.function"),
 }
 

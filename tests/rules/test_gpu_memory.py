@@ -523,6 +523,21 @@ def test_a_loop_does_not_raise_what_a_program_handles(handled: str, applicabilit
     assert finding.fix.applicability == applicability
 
 
+@pytest.mark.parametrize("is_direct", [True, False])
+def test_growth_is_not_set_below_an_import_that_initialises_the_gpus(is_direct: bool, tmp_path: Path) -> None:
+    """Protects programs whose modules compute while they are imported: growth that is set later raises (TFG401)."""
+    made = "import tensorflow as tf\n\nROWS = tf.ones((8, 2))\n"
+    (tmp_path / "rows.py").write_text(made if is_direct else "from helpers import ROWS\n")
+    (tmp_path / "helpers.py").write_text(made)
+    train = "net = tf.keras.Sequential([tf.keras.layers.Dense(1)])\nnet.compile('sgd', 'mse')\nnet.fit(ROWS, ROWS)\n"
+    for first, has_fix in (
+        ("from rows import ROWS\nimport tensorflow as tf", False),
+        ("import tensorflow as tf", True),
+    ):
+        ((_, finding),) = [p for p in findings(f"{first}\n{train}", tmp_path) if p[0].code == "TFG401"]
+        assert (finding.fix is not None) is has_fix
+
+
 @pytest.mark.parametrize("handled", ["IndexError", "(OSError, LookupError)", "ValueError"])
 @pytest.mark.parametrize("is_elsewhere", [True, False])
 def test_callers_may_handle_an_empty_list(handled: str, is_elsewhere: bool, tmp_path: Path) -> None:

@@ -45,6 +45,12 @@ def canonical(dotted: str) -> str:
     return dotted
 
 
+def _is_for_types(test: Expression) -> bool:
+    """`TYPE_CHECKING`, `typing.TYPE_CHECKING`."""
+    name = test.attr if isinstance(test, cst.Attribute) else test
+    return isinstance(name, cst.Name) and name.value == "TYPE_CHECKING"
+
+
 class Names:
     """Canonical names of one file's expressions.
 
@@ -136,7 +142,9 @@ class Names:
     def _is_there(self, imports: list[Binding], at: Node) -> bool:
         """Whether imports have run when a place is: a function may be called below those that follow it."""
         order, function = self.tree.order, at
-        imports = [binding for binding in imports if not self._is_for_types(binding)]
+        imports = [
+            b for b in imports if not self._is_for_types(b) and (self._must_run(b) or self._is_used_by(b.name, at))
+        ]
         if not imports or at not in order:
             return bool(imports)
         while (outer := self.tree.function(function)) is not None:
@@ -146,13 +154,20 @@ class Names:
             for b in imports
         )
 
+    def _must_run(self, binding: Binding) -> bool:
+        """Whether an import is under no condition, and in no other function, which may not run."""
+        tests = (test for test, holds, _ in self._branches.around(binding.node) if holds or not _is_for_types(test))
+        return not binding.remote and next(tests, None) is None
+
+    def _is_used_by(self, name: str, at: Node) -> bool:
+        """Whether the function of a place reads a name, so that something has bound it."""
+        function, bound = self.tree.function(at), {b.node for b in self.tree.root.bindings.get(name, ())}
+        uses = (use for use in self.tree.uses.get(name, ()) if self.tree.function(use) is function)
+        return any(not any(self.tree.within(use, node) for node in bound) for use in uses)
+
     def _is_for_types(self, binding: Binding) -> bool:
         """Whether only type checkers run an import: it is under `if TYPE_CHECKING:`."""
-        for test, must_hold, _ in self._branches.around(binding.node):
-            name = test.attr if isinstance(test, cst.Attribute) else test
-            if must_hold and isinstance(name, cst.Name) and name.value == "TYPE_CHECKING":
-                return True
-        return False
+        return any(must_hold and _is_for_types(test) for test, must_hold, _ in self._branches.around(binding.node))
 
     def free(self, *candidates: str, taken: Container[str] = ()) -> str:
         """The first of some names that the file does not use; the last with a number where it uses all.

@@ -93,6 +93,7 @@ class Runtime(Analysis):
         self._initialising: dict[Node, str | None] = {}
         self._calls_of: dict[tuple[File, Node | None], list[cst.Call]] = {}
         self._own_calls: dict[tuple[File, Node | None], cst.Call | None] = {}
+        self._initialised_by: dict[File, Initialiser | None] = {}
         self._choices: dict[Node, tuple[Node, Node] | None] = {}
         self._graphs: dict[File, tuple[frozenset[Node], frozenset[Node | None]]] = {}
 
@@ -314,9 +315,14 @@ class Runtime(Analysis):
         return None
 
     def _initialised_on_import(self, file: File, seen: frozenset[File]) -> Initialiser | None:
-        """The code at the top of a module of the project that must initialise the runtime."""
+        """The code at the top of a module, or of one that it imports, that must initialise the runtime."""
         if file in seen or self.is_graph_program(file):
             return None
+        if file not in self._initialised_by:
+            self._initialised_by[file] = self._first_at_top(file) or next(self._of_imports(file, seen | {file}), None)
+        return self._initialised_by[file]
+
+    def _first_at_top(self, file: File) -> Initialiser | None:
         around: set[Node] = {file.tree.module}
         for call in file.calls_in.get(None, []):
             if not self._may_not_run(file, call, around):
@@ -324,6 +330,13 @@ class Runtime(Analysis):
                 if name is not None:
                     return Initialiser(file, call, name)
         return None
+
+    def _of_imports(self, file: File, seen: frozenset[File]) -> Iterator[Initialiser]:
+        for binding in file.once(_imports_at_top):
+            imported = self.inference.project.imported(file, binding.target)
+            inner = None if imported is None else self._initialised_on_import(imported[0], seen)
+            if inner is not None:
+                yield inner
 
     def _may_not_run(self, file: File, call: cst.Call, around: set[Node]) -> bool:
         """Whether `call` is in a branch, loop, handler or lambda that need not run before the place.
