@@ -938,3 +938,28 @@ def test_weights_that_are_read_before_keras_2_makes_them(tmp_path: Path) -> None
     for built in ("net(rows)\n", "net.build((None, 3))\n"):
         program = re.sub(r"\nfor turn", f"\n{built}for turn", WEIGHTS_FIRST + epochs("pass"), count=1)
         assert [is_fixed for _, is_fixed, _ in _told(program, tmp_path, KERAS_2)] == [True]
+
+
+BETWEEN = {
+    "an attribute": "times.factor = 3.0",
+    "a list of the layer": "times.kept[0] = 3.0",
+    "nothing": "print(times)",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", BETWEEN)
+def test_two_loops_share_a_trace_where_nothing_changes_in_between(case: str, tmp_path: Path) -> None:
+    """Protects the second loop over a model whose setting changed after the first one: each has a trace of its own."""
+    layer = (
+        DATA
+        + "class Times(tf.keras.layers.Layer):\n    factor = 1.0\n    kept = [1.0]\n\n    def call(self, inputs):\n"
+        "        return inputs * self.factor * self.kept[0]\n\n\ntimes, result = Times(), []\n"
+        "net = tf.keras.Sequential([tf.keras.layers.Input((3,)), times, tf.keras.layers.Dense(1)])\n"
+    )
+    loop = "for features, _ in pairs.repeat(9):\n    result.append(net(features).numpy())\n"
+    program = f"{layer}{loop}{BETWEEN[case]}\n{loop}"
+    after = fixed(fixed(program, tmp_path, "TFG207"), tmp_path, "TFG207")
+    assert after.count("@tf.function") == (1 if case == "nothing" else 2)
+    assert "net(features)" not in after.replace("return net(features)", "")
+    assert_same(program, after)

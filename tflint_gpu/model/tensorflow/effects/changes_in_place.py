@@ -83,12 +83,14 @@ class ChangesInPlace(Analysis):
         )
 
     def is_mutable(self, origin: Origin) -> bool:
-        """Whether it is a container or an array of NumPy, which can be changed in place."""
-        call = origin.call
-        if call is None:
-            return isinstance(origin.node, DISPLAYS) and not origin.access_path
-        name = origin.made_by or ""
-        return name.startswith("numpy.") or name == _CONTEXT_VARIABLE or self._is_container(origin.file, call)
+        """Whether it is a container or an array of NumPy, or a part of one, which can be changed in place."""
+        node = origin.node
+        if not isinstance(node, cst.Call):
+            return isinstance(node, DISPLAYS) and not origin.access_path
+        name = origin.file.name(node.func) or ""
+        if name.startswith("numpy.") or name == _CONTEXT_VARIABLE:
+            return True
+        return not origin.access_path and self._is_container(origin.file, node)
 
     def _is_container(self, file: File, call: cst.Call) -> bool:
         """`dict(...)`, `list(...)`, `set(...)`."""

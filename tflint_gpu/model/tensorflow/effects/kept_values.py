@@ -423,9 +423,9 @@ class KeptValues(Analysis):
 
     # What Keras's own objects read of themselves.
 
-    def of_call(self, file: File, call: cst.Call) -> Iterator[Blocker]:
+    def of_calls(self, calls: Sequence[tuple[File, cst.Call]]) -> Iterator[Blocker]:
         """What Keras's own objects read while a model is called, and that changes between two such calls."""
-        yield from self._of_calls([(file, call)], (), RunOrder(self.inference, [RunSite(file, call)]))
+        yield from self._of_calls(calls, (), RunOrder(self.inference, [RunSite(*site) for site in calls]))
 
     def _of_keras(self, functions: Sequence[Function], order: RunOrder) -> Iterator[Blocker]:
         """The same of what functions call."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 import libcst as cst
 
@@ -45,9 +46,9 @@ class TracedCalls(Analysis):
 
         There is none where tracing may change what a call gives, or gain nothing.
         """
-        made, unbuilt = CallOutlines(file), dict[str, set[Node]]()
+        made, users = CallOutlines(file), dict[str, list[cst.Call]]()
         ordered = sorted(calls, key=lambda call: file.tree.order[call])
-        return [self._blocker(file, call) or self._outline(file, call, made, unbuilt) for call in ordered]
+        return [self._blocker(file, call) or self._outline(file, call, made, users) for call in ordered]
 
     def _blocker(self, file: File, call: cst.Call) -> Blocker | None:
         """What would be otherwise if a call were made in a graph."""
@@ -79,7 +80,7 @@ class TracedCalls(Analysis):
         if (change := self._changed_layers(file, call, origins)) is not None:
             return change
         sites = [(file, call)]
-        kept = next(self.traceability.kept.of_call(file, call), None)
+        kept = next(self.traceability.kept.of_calls(sites), None)
         if kept is not None:
             return kept
         effects = (self.traceability.effect_of(method, sites) for method in self._forward_of(origins))
@@ -123,27 +124,26 @@ class TracedCalls(Analysis):
         return {origin.node: origin for origin in origins if self.traceability.creates_variables(origin)}
 
     def _outline(
-        self, file: File, call: cst.Call, made: CallOutlines, unbuilt_in: dict[str, set[Node]]
+        self, file: File, call: cst.Call, made: CallOutlines, users: dict[str, list[cst.Call]]
     ) -> CallOutline | Blocker:
         """The function that makes one of the calls.
 
         Arguments:
             made: those of the calls above it.
-            unbuilt_in: the models that may get their variables in each of these.
+            users: the calls above it that each of these makes.
         """
         called = called_model(call)
-        unbuilt = {*self._unbuilt(self.inference.of(file, called))}
         own = call.func.attr.value if called is not call.func and isinstance(call.func, cst.Attribute) else ""
 
         def may_share(name: str) -> bool:
-            return unbuilt == unbuilt_in.get(name, unbuilt) and self._may_share(file, unbuilt, name)
+            return self._may_share(file, call, users.get(name, ()), name)
 
         options = self.traceability.options_for(shapes_change=self.shapes.of_call(file, call))
         try:
             outline = made.outline(call, called, options, own, may_share)
         except NotMovable as error:
             return Blocker(file, call, str(error))
-        unbuilt_in[outline.name] = unbuilt
+        users.setdefault(outline.name, []).append(call)
         return outline
 
     def options(self, file: File, call: cst.Call) -> str | None:
@@ -176,14 +176,31 @@ class TracedCalls(Analysis):
         classes = [cls for origin in models if (cls := self.inference.instance_class(origin)) is not None]
         return [method for cls in classes if (method := self.invocations.forward_of(cls)) is not None]
 
-    def _may_share(self, file: File, unbuilt: set[Node], name: str) -> bool:
-        """Whether a function that other calls use is given the same model that gets its variables there, or none."""
-        for call in file.tree.calls:
-            if isinstance(call.func, cst.Name) and call.func.value == name and call.args:
-                origins = self.inference.of(file, call.args[0].value)
-                if {origin.node for origin in origins if self.traceability.creates_variables(origin)} != unbuilt:
-                    return False
-        return True
+    def _may_share(self, file: File, call: cst.Call, users: Iterable[cst.Call], name: str) -> bool:
+        """Whether a function that other calls use can make one more: it keeps what it reads from the first of all.
+
+        Arguments:
+            users: calls of models that the function makes besides those that the file hands to it by its name.
+        """
+        handed = [
+            (other, other.args[0].value)
+            for other in file.tree.calls
+            if isinstance(other.func, cst.Name) and other.func.value == name and other.args
+        ]
+        models = self.inference.of(file, called_model(call))
+        unbuilt, nodes = {*self._unbuilt(models)}, {origin.node for origin in models}
+        sites = [(file, call)]
+        for other, model in (*handed, *((user, called_model(user)) for user in users)):
+            origins = self.inference.of(file, model)
+            if {*self._unbuilt(origins)} != unbuilt:
+                return False
+            if not nodes.isdisjoint(origin.node for origin in origins):
+                sites.append((file, other))
+        kept, methods = self.traceability.kept, self._forward_of(models)
+        if len(sites) == 1:
+            return True
+        changes = chain(kept.of_calls(sites), kept.of(methods, sites) if methods else ())
+        return next(changes, None) is None
 
 
 def _is_any_callable(origin: Origin) -> bool:
