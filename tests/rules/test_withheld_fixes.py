@@ -225,6 +225,16 @@ CASES = {  # the rule, the program, and what its reason names
         + "".join(f"        {line}\n" for line in TAPE.replace("MORE", "gap += K.epsilon()").splitlines()),
         "`K.set_epsilon(10.0 ** -turn)` is called later",
     ),
+    "a number that may lead to layers without variables": (
+        "TFG214",
+        HEAD + "class Twofold(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.first, self.rest = tf.keras.layers.Dense(3), tf.keras.layers.Dense(3)\n\n"
+        "    def call(self, page, late=False):\n        page = self.first(page)\n"
+        "        return self.rest(page) if late else page\n\n\n"
+        "twofold, noise = Twofold(), tf.random.normal((1, 3))\nfor n in range(500):\n"
+        "    noise = noise - twofold(noise, late=bool(n % 2))\n",
+        "`bool(n % 2)` may lead to layers that get their variables later",
+    ),
     "an integer out of an array": (
         "TFG214",
         HEAD

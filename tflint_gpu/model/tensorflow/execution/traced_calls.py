@@ -14,6 +14,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.refactoring.outlines import NotMovable
 from tflint_gpu.model.python.refactoring.traced_calls import CallOutline, CallOutlines
+from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
@@ -72,6 +73,11 @@ class TracedCalls(Analysis):
         if len(unbuilt) > 1 or not are_made_once or any(True for _ in self._given_by_importers(file, called, origins)):
             text = f"`{text}` may be several models, and a `tf.function` creates variables for the first only"
             return Blocker(file, called, text)
+        if unbuilt and (decides := self._changing_number(file, call)) is not None:
+            later = (
+                f"`{file.code(decides)}` may lead to layers that get their variables later than the first trace allows"
+            )
+            return Blocker(file, decides, later)
         if any(map(_is_any_callable, origins)):
             return Blocker(file, called, f"`{text}` may be any function, which may do what no graph can")
         needed = self._needed_lengths(file, call, origins) if self.shapes.of_call(file, call) else None
@@ -98,6 +104,19 @@ class TracedCalls(Analysis):
         if not isinstance(known, TensorValue) or known.kind != "array" or known.shape != ():
             return False
         return known.dtype.startswith(("int", "uint"))
+
+    def _changing_number(self, file: File, call: cst.Call) -> Expression | None:
+        """An argument that is a Python number or text of the loop's: each value is traced, and may run other layers."""
+        loops = loops_around(file, call)
+        for arg in call.args:
+            known = self.values.of(file, arg.value)
+            if not isinstance(known, TensorValue) or not known.is_number:
+                continue
+            names = [node for node in (arg.value, *walk(arg.value)) if isinstance(node, cst.Name)]
+            bound = (b.node for name in names for b in file.flow.lookup(name.value, name))
+            if any(file.tree.within(node, loop) for node in bound for loop in loops):
+                return arg.value
+        return None
 
     def _is_handed_as_tensor(self, file: File, value: Expression) -> bool:
         """Whether a traced function gets a value as a tensor: a tensor, an array, or an element of one."""
