@@ -260,8 +260,8 @@ def _help(model: Model, call: Invocation, method: str, of_batch: str) -> str:
     )
     if size is not None and not call.path:
         rows = call.root_file.code(size)
-        return f"one `{method}` of all rows with `batch_size={rows}` replaces all calls; "
-            f"for single slices use `{of_batch}`"
+        once = f"one `{method}` of all rows with `batch_size={rows}` replaces all calls"
+        return f"{once}; for single slices use `{of_batch}`"
     if batches is not None and batches.is_certain and not call.path:
         return f"one `{method}` of the whole dataset runs all batches; for single ones use `{of_batch}`"
     return f"use `{of_batch}`, or call the model in a function under `@tf.function`"
