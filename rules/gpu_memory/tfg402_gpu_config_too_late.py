@@ -117,7 +117,7 @@ class GpuConfigTooLate(Rule):
         """The program up to the call, with what makes the call too late: as it is, and without the call."""
         assert isinstance(finding.node, cst.Call)
         if finding.file is not model.file:
-            raise NoExperiment("the GPUs are configured in another file than the program's")
+            raise NoExperiment("the GPUs are configured in a different file from the program")
         statement = model.file.tree.statement(finding.node)
         is_in_loop = _in_first_iteration(model, finding.file, finding.node) is not None
         machine = _WITH_GPUS if is_in_loop else _machine(model, finding.file, finding.node)
@@ -204,7 +204,7 @@ def _too_late(
         Prediction(
             "crash",
             () if on_every else ("gpu",),
-            basis="measured with 2.15 and 2.21; only where the call changes a value",
+            basis="measured with TensorFlow 2.15 and 2.21; only where the call changes a value",
         ),
         help=f"configure the {'threads' if on_every else 'GPUs'} right after the imports",
         notes=notes_before(before, "the runtime is initialised here"),

@@ -127,7 +127,7 @@ def _finding(model: Model, file: File, call: cst.Call, device: cst.BaseExpressio
         call,
         "memory growth on one GPU while all are visible: with two GPUs the first operation raises "
         "ValueError (Memory growth cannot differ between GPU devices)",
-        Prediction("crash", ("gpu", "two or more GPUs"), basis="measured with 2.21 and simulated GPU entries"),
+        Prediction("crash", ("gpu", "two or more GPUs"), basis="measured with TensorFlow 2.21 and simulated GPUs"),
         help="set it on every GPU in a loop",
         fix=_fix(model, file, call, device),
     )

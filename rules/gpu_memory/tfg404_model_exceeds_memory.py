@@ -103,7 +103,8 @@ class ModelExceedsMemory(Rule):
                 Prediction(
                     "memory",
                     ("gpu",),
-                    basis=f"added up from the shapes in the source; {as_bytes(sizes.least)} of it are held at one time",
+                    basis="added up from the shapes in the source; "
+                    f"at least {as_bytes(sizes.least)} of it is held at the same time",
                 ),
                 help=f"{_advice(estimate, memory)}\n{estimate.table()}",
                 notes=tuple(_notes(estimate)),
@@ -111,13 +112,13 @@ class ModelExceedsMemory(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """None: it takes a card of this memory, and a training that fails takes the process with it."""
-        raise NoExperiment("whether it fits can only be tried on a GPU with the memory that the settings name")
+        raise NoExperiment("whether it fits can only be tested on a GPU with as much memory as `gpu-memory` says")
 
 
 def _advice(estimate: Estimate, memory: int) -> str:
     fitting = estimate.sizes.batch_size_within(memory)
     if fitting:
-        return f"by this estimate batches of up to {fitting} fit; leave room for what is not in it"
+        return f"by this estimate, batch sizes of up to {fitting} fit; leave room for what the estimate leaves out"
     return "by this estimate not even a batch of one fits: the model itself, or its input, has to be smaller"
 
 
@@ -130,4 +131,5 @@ def _notes(estimate: Estimate) -> Iterator[Note]:
     place = largest.layer.site if largest is not None and largest.layer is not None else None
     if largest is not None and place is not None:
         room = as_bytes(largest.at(sizes.batch_size).size)
-        yield Note(place.file, place.node, f"the output of this layer takes {room} for a batch, the most of all layers")
+        text = f"the output of this layer takes {room} for one batch, more than that of any other layer"
+        yield Note(place.file, place.node, text)

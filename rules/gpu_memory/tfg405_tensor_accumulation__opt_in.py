@@ -91,13 +91,13 @@ class TensorAccumulation(Rule):
             yield Finding(
                 kept.file,
                 kept.node,
-                f"`{kept.name}` keeps a tensor of every step alive for the whole training, and with it the memory that "
-                "the tensor has on its device",
+                f"`{kept.name}` keeps a tensor from every step alive for the whole training run, and with it the "
+                "tensor's device memory",
                 Prediction("memory", ("eager",), basis="a list of 500 outputs held their 250 MB, on a CPU"),
                 help="keep a number read every n steps, or a `tf.keras.metrics.Mean`; make a new list for each epoch",
-                notes=(Note(kept.loop_file, kept.loop, "the loop of the steps"), *notes_on(kept.path)),
+                notes=(Note(kept.loop_file, kept.loop, "the loop over the steps"), *notes_on(kept.path)),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """None: what it costs is memory, and `verify` does not run enough steps for it to grow."""
-        raise NoExperiment("memory grows with the steps of the whole training, of which only some are run")
+        raise NoExperiment("memory grows with all steps of training, but `verify` runs only some of them")

@@ -95,13 +95,13 @@ class ArrayOnGpu(Rule):
                 if method_name(call) in _METHODS
                 else f"{as_bytes(held)} are copied onto the GPU at once, and all rows go through the model together",
                 Prediction("memory", ("gpu",), basis="keras/src/trainers/data_adapters/array_data_adapter.py"),
-                help="bring it in batches: a `tf.data.Dataset` over files or a generator, or a `keras.utils.PyDataset`",
+                help="pass it in batches: a `tf.data.Dataset` over files or a generator, or a `keras.utils.PyDataset`",
                 notes=(Note(array.origin.file, array.origin.node, f"the array is made here: {array.shape}"),),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """None: the host's memory may not suffice, either."""
-        raise NoExperiment("an array of gigabytes may not fit into the machine's own memory")
+        raise NoExperiment("an array of several gigabytes may not fit into this machine's memory")
 
 
 def _given(model: Model) -> Iterator[tuple[cst.Call, Expression]]:

@@ -132,12 +132,12 @@ def _reason(model: Model, item: Consumption) -> str | None:
     if chain.ends_in_parallel or chain.option("inject_prefetch") is True:
         return None
     if chain.option("apply_default_optimizations") is False:
-        return "`apply_default_optimizations` is off, so tf.data adds none"
+        return "`apply_default_optimizations` is off, so tf.data adds no prefetch"
     if chain.option("inject_prefetch") is False and chain.ends_synchronously:
-        return "`inject_prefetch` is off, so tf.data adds none"
+        return "`inject_prefetch` is off, so tf.data adds no prefetch"
     version = model.target.tensorflow
     if (2, 0) <= version < _INJECTED_SINCE and chain.ends_with_sequential_map and _waits(model, chain.work):
-        return f"TensorFlow {version[0]}.{version[1]} adds none after a sequential `map` (2.11 does)"
+        return f"TensorFlow {version[0]}.{version[1]} adds none after a sequential `map` (2.11 and later do)"
     return None
 
 
@@ -150,13 +150,14 @@ def _finding(model: Model, item: Consumption, last: Operation, reason: str) -> F
     return Finding(
         last.file,
         last.place,
-        f"training waits for this pipeline: it ends without a prefetch, and {reason}",
+        f"training waits for this pipeline, because it ends without a prefetch and {reason}",
         Prediction(
             "slowdown",
             ("training",),
             low=1.2,
             high=1.8,
-            basis="producer and consumer of equal length, measured on a CPU; no more than the shorter of the two",
+            basis="with producer and consumer equally slow, measured on a CPU; "
+            "at most the time of the faster of the two is saved",
         ),
         help="end the pipeline with `.prefetch(tf.data.AUTOTUNE)`",
         fix=_fix(model, item, last),

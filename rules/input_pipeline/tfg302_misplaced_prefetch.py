@@ -102,7 +102,7 @@ _WHERE_OFF = Prediction(
     ("training", "tf.data's default optimizations off"),
     low=1.0,
     high=1.8,
-    basis="371 against 232 ms with a producer as long as the consumer, on a CPU",
+    basis="371 ms against 232 ms with a producer as slow as the consumer, on a CPU",
 )
 
 
@@ -157,7 +157,7 @@ def _finding(model: Model, misplaced: _Misplaced) -> Finding:
     if is_injected:
         text = (
             f"`prefetch` comes before `{follower.name}`: it buffers the input of `{follower.name}`. "
-            f"TensorFlow {major}.{minor} adds a last prefetch by itself, so no slowdown is expected"
+            f"TensorFlow {major}.{minor} adds a prefetch at the end by itself, so no slowdown is expected"
         )
         prediction = Prediction(
             "no-effect",
@@ -165,15 +165,15 @@ def _finding(model: Model, misplaced: _Misplaced) -> Finding:
             basis="232 ms before and after `batch`, on a CPU with TensorFlow 2.21",
         )
     else:
-        text = f"`prefetch` comes before `{follower.name}`, which then runs in step with the consumer"
+        text = f"`prefetch` comes before `{follower.name}`, which then runs only while the consumer waits"
         prediction = Prediction(
             "slowdown",
             ("training",),
             low=1.0,
             high=1.8,
-            basis="371 against 232 ms with a producer as long as the consumer, on a CPU",
+            basis="371 ms against 232 ms with a producer as slow as the consumer, on a CPU",
         )
-    notes = [Note(follower.file, follower.place, f"`{follower.name}` is not covered")]
+    notes = [Note(follower.file, follower.place, f"`{follower.name}` comes after the last `prefetch`")]
     if item.kind != "unused":
         notes.append(Note(item.file, item.node, "consumed here"))
     return Finding(

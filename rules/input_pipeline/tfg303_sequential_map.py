@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Model, Operation, State
 
 _AUTOTUNE_SINCE = (2, 4)
-_BASIS = "random augmentation on two CPU cores, 1.5 to 1.8 times with 2.15 and 2.21; more with more cores"
-_BASIS_OF_OLD = "tf.data left a map that decodes images sequential in 1.15 and 2.4; the factor is that of random maps"
+_BASIS = "random augmentation on two CPU cores, 1.5 to 1.8 times with TensorFlow 2.15 and 2.21; more with more cores"
+_BASIS_OF_OLD = (
+    "in TensorFlow 1.15 and 2.4, tf.data did not parallelize a map that decodes images; "
+    "the factor is that of random maps"
+)
 
 
 class SequentialMap(Rule):

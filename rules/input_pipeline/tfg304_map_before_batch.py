@@ -212,7 +212,7 @@ def _leaves_rows_small(model: Model, operation: Operation) -> bool:
 
 
 def _finding(place: _Place) -> Finding:
-    text = "this function is called for every element, and works on whole batches as it is"
+    text = "this function is called for every element, although it also works on whole batches"
     if place.cache is not None:
         text += "; the `cache` after it limits that to the first epoch"
     notes = [Note(place.batch.file, place.batch.place, "the elements are batched here")]
@@ -228,7 +228,7 @@ def _finding(place: _Place) -> Finding:
             ("first epoch",) if place.cache is not None else (),
             low=1.0,
             high=30.0,
-            basis="casting and dividing rows and small images on a CPU; images of 224 by 224 pixels: none",
+            basis="casting and dividing rows and small images on a CPU; no gain for images of 224 by 224 pixels",
         ),
         help="put `batch` before this `map`",
         notes=tuple(notes),

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Model, Operation, PythonLoop
 
 _OF_GENERATOR = (
-    "a loop over 256 numbers against slices and a map: 12 times, eight in an `interleave` no faster; two CPU cores"
+    "a loop over 256 numbers against slices and a map: 12 times; "
+    "eight generators in an `interleave` were no faster; on two CPU cores"
 )
 
 
@@ -133,11 +134,11 @@ def _is_cached(chain: Chain) -> bool:
 
 
 def _of_generator(loop: PythonLoop, interleaves: bool) -> Finding:
-    text = "this generator loops in Python for every element, and one thread at a time may run Python"
+    text = "this generator loops in Python for every element, and only one thread at a time can run Python"
     return Finding(
         loop.file,
         loop.call.func,
-        f"{text}: `interleave` over several of them gains nothing" if interleaves else text,
+        f"{text}, so `interleave` over several of them gains nothing" if interleaves else text,
         Prediction("slowdown", (), low=1.5, high=50.0, basis=_OF_GENERATOR),
         help="yield the raw rows, or slice them from arrays, and compute in a `map` with TensorFlow's operations",
         notes=(Note(loop.home, loop.loop, "this loop runs for every element"),),
@@ -146,17 +147,18 @@ def _of_generator(loop: PythonLoop, interleaves: bool) -> Finding:
 
 def _finding(operation: Operation, loop: PythonLoop) -> Finding:
     threads = operation.name == "map" and argument(operation.call, 1, "num_parallel_calls") is not None
-    text = "this function loops in Python for every element, and one thread at a time may run Python"
+    text = "this function loops in Python for every element, and only one thread at a time can run Python"
     return Finding(
         loop.file,
         loop.call.func,
-        f"{text}: `num_parallel_calls` gains almost nothing" if threads else text,
+        f"{text}, so `num_parallel_calls` gains almost nothing" if threads else text,
         Prediction(
             "slowdown",
             (),
             low=1.5,
             high=50.0,
-            basis="a loop over 200 numbers against TensorFlow's operations, on two CPU cores with 2.15 and 2.21",
+            basis="a loop over 200 numbers against TensorFlow's operations, "
+            "on two CPU cores with TensorFlow 2.15 and 2.21",
         ),
         help="write the loop with TensorFlow's operations, or do this once, before training",
         notes=(

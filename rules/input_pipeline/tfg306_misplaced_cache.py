@@ -134,7 +134,7 @@ _WORKLOAD = Workload(
     """,
     changes=((".shuffle(64).cache()", ".cache().shuffle(64)"),),
 )
-_BASIS = "the map runs for 10, 10, 10 elements of three epochs; for 10, 0, 0 where `take` comes before `cache`"
+_BASIS = "in three epochs the map runs for 10, 10 and 10 elements; with `take` before `cache` for 10, 0 and 0"
 _UNFILLED = Workload(
     before="""
         import time
@@ -178,14 +178,14 @@ def _unfilled(item: Consumption, cache: Operation, taken: Operation, *, is_next:
     return Finding(
         cache.file,
         cache.place,
-        "`take` ends each epoch before this cache is complete, unless it takes all: TensorFlow drops what was cached, "
-        "and every epoch does the work before it again",
+        "`take` ends each epoch before this cache is complete, unless it takes all elements: TensorFlow drops what was "
+        "cached, and every epoch does the work before it again",
         Prediction("slowdown", ("training",), low=1.5, high=1000.0, basis=_BASIS),
         help="`take` before `cache`",
         fix=Fix("Take before `cache`", "unsafe", edits) if edits else None,
         notes=(
-            Note(taken.file, taken.place, "all that is read of the cache"),
-            Note(item.file, item.node, "it is read in each epoch"),
+            Note(taken.file, taken.place, "only this part of the cache is read"),
+            Note(item.file, item.node, "the cache is read in each epoch"),
         ),
     )
 
@@ -199,12 +199,12 @@ def _finding(
     note: Note,
 ) -> Finding:
     if cause.name == "shuffle" or cause.name in SHUFFLERS:
-        text = f"`cache` comes after `{cause.name}`: from the second epoch on every epoch has the order of the first"
+        text = f"`cache` comes after `{cause.name}`: every epoch after the first repeats the order of the first"
         help_text = "shuffle after `cache`"
     else:
         text = (
-            f"`cache` comes after a random `{cause.name}`: from the second epoch on every sample comes "
-            "with the random numbers of the first"
+            f"`cache` comes after a random `{cause.name}`: from the second epoch on, every sample repeats "
+            "its random numbers from the first"
         )
         help_text = f"cache before the random `{cause.name}`"
     return Finding(

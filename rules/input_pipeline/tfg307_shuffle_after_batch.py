@@ -129,11 +129,13 @@ def _finding(item: Consumption, batch: Operation, shuffle: Operation) -> Finding
 
 def _help(item: Consumption, batch: Operation, shuffle: Operation) -> str:
     if item.chain.inputs:
-        return "join the samples first, shuffle them, with a buffer counted in samples, and batch them then"
+        return "first join the samples, then shuffle them (with a buffer counted in samples), then batch them"
     if batch.loader is not None:
-        return f"let `{batch.name}` shuffle: `shuffle=True`"
+        return f"pass `shuffle=True` to `{batch.name}`"
     kept = next((o.name for o in _between(item.chain, batch, shuffle) if o.name not in _MOVABLE_OVER), None)
-    reason = f"; by hand, because `{kept}` would get other samples in each epoch" if kept else ""
+    reason = (
+        f"; there is no automatic fix, because `{kept}` would then get different samples in each epoch" if kept else ""
+    )
     return f"shuffle before `{batch.name}`, after a `cache`, with a buffer counted in samples{reason}"
 
 

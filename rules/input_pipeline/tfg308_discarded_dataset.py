@@ -94,7 +94,7 @@ class DiscardedDataset(Rule):
                 model.file,
                 call.func.attr,
                 f"the dataset that `{method_name(call)}` returns is thrown away: datasets are immutable, "
-                "so the data stays as it was",
+                "so the data is unchanged",
                 Prediction("wrong-result", (), basis="every tf.data operation returns a new dataset"),
                 help="assign the result",
                 fix=fix,

@@ -141,7 +141,9 @@ def _finding(model: Model, misplaced: Misplaced) -> Finding:
             place,
             f"`{short}` {_RAISES[misplaced.misuse]} {where}: elements have no values while tf.data traces it, so it "
             "raises",
-            Prediction("crash", ("traced",), basis="a symbolic tensor has no value; measured with 2.15 and 2.21"),
+            Prediction(
+                "crash", ("traced",), basis="a symbolic tensor has no value; measured with TensorFlow 2.15 and 2.21"
+            ),
             help=alternatives(misplaced.name) if misplaced.misuse == "numpy" else _ON_THE_HOST,
             notes=notes,
         )
@@ -150,7 +152,9 @@ def _finding(model: Model, misplaced: Misplaced) -> Finding:
         misplaced.file,
         place,
         f"{runs_once}: {_consequence(misplaced)}",
-        Prediction("wrong-result", ("traced",), basis="one call for all elements; measured with 2.15 and 2.21"),
+        Prediction(
+            "wrong-result", ("traced",), basis="one call for all elements; measured with TensorFlow 2.15 and 2.21"
+        ),
         help=_help(misplaced),
         fix=_fix(model, misplaced),
         severity="error" if misplaced.misuse == "draw" and misplaced.name not in CLOCKS else "warning",
@@ -179,15 +183,15 @@ def _is_text(value: cst.BaseExpression) -> bool:
 
 def _consequence(misplaced: Misplaced) -> str:
     if misplaced.misuse == "sleep":
-        return "no element waits"
+        return "elements are not delayed"
     if misplaced.misuse == "print":
-        return "it shows a symbolic tensor, and no values"
-    return "every element sees that moment" if misplaced.name in CLOCKS else "every element gets the same value"
+        return "it shows a symbolic tensor, not values"
+    return "every element gets the time of tracing" if misplaced.name in CLOCKS else "every element gets the same value"
 
 
 def _help(misplaced: Misplaced) -> str:
     if misplaced.misuse == "sleep":
-        return "wait in `tf.py_function`, with a number that is known there"
+        return "call it in `tf.py_function`, with a number that is known there"
     if misplaced.misuse == "print":
         return "use `tf.print`"
     if misplaced.misuse == "draw" and _is_called(misplaced.file, misplaced.call):

@@ -74,10 +74,10 @@ class PythonLoopPreprocessing(Rule):
             yield Finding(
                 inner.file,
                 inner.loop,
-                f"this loop prepares elements one by one in Python (`{inner.file.code(inner.work.func)}`), again "
-                f"{_AGAIN[preparation.where]}: each starts its operations from Python, on one core",
+                f"this loop prepares elements one by one in Python (`{inner.file.code(inner.work.func)}`), and does so "
+                f"again {_AGAIN[preparation.where]}: each element starts its operations from Python, on one core",
                 _PREDICTION,
-                help="do it to the whole batch in one call, or in the `map` of a tf.data pipeline",
+                help="process the whole batch in one call, or in the `map` of a tf.data pipeline",
                 notes=tuple(_notes(preparation)),
             )
 
@@ -93,20 +93,21 @@ def _notes(preparation: Preparation) -> Iterator[Note]:
 
 _AGAIN = {
     "training loop": "in every iteration of the training loop",
-    "generator": "for everything that a generator yields to the training",
-    "sequence": "for every batch that a `Sequence` gives",
+    "generator": "for everything that a generator yields to training",
+    "sequence": "for every batch of a `Sequence`",
 }
 _OUTER = {
     "training loop": "the training loop that runs it",
-    "generator": "the training gets it from here",
-    "sequence": "the method that gives a batch",
+    "generator": "training gets its data from here",
+    "sequence": "the method that returns a batch",
 }
 _PREDICTION = Prediction(
     "slowdown",
     ("eager",),
     low=1.0,
     high=100.0,
-    basis="64 rows of 10 numbers, and images of 32 x 32, against one call, on a CPU; of the loop, not of the step",
+    basis="64 rows of 10 numbers, and images of 32 x 32, against one call, on a CPU; "
+    "the factor is for the loop, not for the step",
 )
 _WORKLOAD = Workload(
     before="""

@@ -102,15 +102,15 @@ def _finding(model: Model, generator_input: GeneratorInput) -> Finding:
     return Finding(
         model.file,
         method_place(generator_input.call),
-        "this generator passes on rows that are in memory anyway: tf.data calls Python for each row",
+        "this generator yields rows that are already in memory, and tf.data calls Python for each of them",
         Prediction(
             "slowdown",
             (),
             low=1.5,
             high=50.0,
-            basis="rows of 20 numbers on two CPU cores, with 2.15 and 2.21; larger rows, less",
+            basis="rows of 20 numbers on two CPU cores, with TensorFlow 2.15 and 2.21; larger rows, less",
         ),
-        help=f"{before}use `from_tensor_slices({given})`{again}: it keeps a copy of the arrays",
+        help=f"{before}use `from_tensor_slices({given})`{again}, which keeps a copy of the arrays",
         notes=tuple(
             Note(generator_input.home, array, "its rows are yielded as they are") for array in generator_input.arrays
         ),

@@ -90,7 +90,7 @@ _SLOWER = Prediction(
     ("traced",),
     low=2.0,
     high=2000.0,
-    basis="the time of a trace, arrays of 10 and 100 MiB on two CPU cores, with 2.15 and 2.21",
+    basis="the time of a trace, arrays of 10 and 100 MiB on two CPU cores, with TensorFlow 2.15 and 2.21",
 )
 _WORKLOAD = Workload(
     before="""
@@ -114,12 +114,15 @@ def _finding(array: EmbeddedArray) -> Finding:
     home = array.array.origin
     notes = [Note(home.file, home.node, "the array is made here")]
     notes += notes_on(array.traced.frames)
-    help = f"make it a tensor before, `tf.constant({name})`, or pass it as an argument: a tensor is not copied"
+    help = (
+        f"convert it to a tensor outside the traced code, `tf.constant({name})`, or pass it as an argument: "
+        "a tensor is not copied"
+    )
     if size >= _LIMIT:
         return Finding(
             array.file,
             array.expr,
-            f"{what}: a graph takes none above 2 GB, so it raises",
+            f"{what}: a graph cannot hold a constant above 2 GB, so this raises",
             Prediction("crash", ("traced",), basis="ValueError in TensorFlow 2.15 and 2.21"),
             help=help,
             severity="error",

@@ -74,7 +74,7 @@ class NoopShuffle(Rule):
                 "`shuffle` with a buffer of one element leaves the order as it is",
                 Prediction("wrong-result", (), basis="Dataset.range(9).shuffle(1), TensorFlow 2.15 and 2.21"),
                 fix=_fix(chains, size),
-                help="shuffle with a buffer as large as the data set, or as memory allows",
+                help="shuffle with a buffer as large as the dataset, or as large as memory allows",
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:

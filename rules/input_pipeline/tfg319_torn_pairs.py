@@ -121,7 +121,7 @@ def _finding(inputs: KerasInput, made: Operation, shuffled: Operation) -> Findin
         made.call.func,
         "inputs and targets are shuffled separately: this pairs each input with the target of another sample",
         Prediction("wrong-result", ("training",), basis="of 60 pairs, 0 to 2 still match, TensorFlow 2.21"),
-        help="take out the shuffles before the zip and shuffle the pairs after it, or give both the same `seed`",
+        help="remove the shuffles before the zip and shuffle the pairs after it, or give both the same `seed`",
         fix=_fix(inputs.chains[0], made),
         notes=(
             Note(shuffled.file, shuffled.place, "shuffled here, in a separate order"),

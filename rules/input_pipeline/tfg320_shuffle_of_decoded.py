@@ -186,7 +186,7 @@ def _finding(chains: Sequence[Chain], held: int) -> Finding:
         shuffle.place,
         f"the buffer of this `shuffle` takes up to {held / 1e9:.0f} GB of host memory: it holds the mapped elements",
         Prediction("memory", ("host",), basis=_BASIS),
-        help="shuffle the file names or records, before the `map` that decodes them: the order is the same",
+        help="shuffle the file names or records before the `map` that decodes them, which gives the same order",
         notes=(Note(first.file, first.place, "the elements are made here"),) if first is not None else (),
         fix=_fix(chains, shuffle, first),
     )

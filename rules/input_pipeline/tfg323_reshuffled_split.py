@@ -25,7 +25,7 @@ from tflint_gpu.rule import (
 if TYPE_CHECKING:
     from tflint_gpu.model import Chain, Model, Operation
 
-_BASIS = "about 155 of 200 rows for validation are in the training part of the same epoch, TensorFlow 2.15 and 2.21"
+_BASIS = "about 155 of 200 validation rows are also in the training part of the same epoch, TensorFlow 2.15 and 2.21"
 _FEW = 10
 
 
@@ -161,7 +161,8 @@ def _finding(model: Model, part: _Part, other: _Part) -> Finding:
         Prediction("wrong-result", ("training",), basis=_BASIS),
         help="split before anything is shuffled (the list of files, or `shuffle=False`)"
         if is_loader
-        else "shuffle with `reshuffle_each_iteration=False` before the split, and the training part again after it",
+        else "shuffle with `reshuffle_each_iteration=False` before the split, and shuffle the training part again "
+        "after the split",
         notes=(
             Note(shuffled.file, shuffled.place, "it shuffles by itself" if is_loader else "shuffled here"),
             Note(model.file, other.cut.place, "the other part"),

@@ -13,7 +13,10 @@ from .row_counts import RowCounts
 if TYPE_CHECKING:
     from tflint_gpu.model import KerasInput, Model
 
-_BASIS = "10 batches, 9 steps an epoch: 9, 1, 9, 1 ... steps with Keras 3; Keras 2 ends in the second epoch"
+_BASIS = (
+    "with 10 batches and `steps_per_epoch=9`, epochs have 9, 1, 9, 1 ... steps with Keras 3; "
+    "Keras 2 ends in the second epoch"
+)
 
 
 class UnevenSteps(Rule):
@@ -115,7 +118,7 @@ def _finding(model: Model, inputs: KerasInput) -> Iterator[Finding]:
         given,
         f"the dataset ends in epoch {full + 1}: {batches} batches are not a multiple of {_steps(steps)}, so {then}",
         Prediction("wrong-result", ("training",), basis=_BASIS),
-        help="leave out `steps_per_epoch`: an epoch then is one pass; or give it a dataset that is repeated",
+        help="leave out `steps_per_epoch`, so that an epoch is one pass, or pass a repeated dataset",
         fix=leave_out(file, call, [given], "unsafe"),
     )
 

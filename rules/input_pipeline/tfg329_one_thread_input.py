@@ -151,7 +151,7 @@ def _finding(model: Model, call: cst.Call, data: cst.BaseExpression, reading: _R
     return Finding(
         model.file,
         data,
-        f"{reading.text} one image after the other, in one thread of Python, while the GPU waits",
+        f"{reading.text} one image after the other, in one Python thread, while the GPU waits",
         Prediction("slowdown", ("training",), low=1.0, high=6.0, basis=_BASIS),
         help="read with tf.data (`keras.utils.image_dataset_from_directory`, or `map` with `num_parallel_calls`), "
         "or give it `workers`",

@@ -241,7 +241,7 @@ def _size(shape: object) -> int:
 
 def _finding(model: Model, parsing: _Parsing) -> Finding:
     fix = _fix(model, parsing)
-    axes = "" if fix is not None else "; axes in what follows then count the batch, as in `tf.stack(columns, axis=1)`"
+    axes = "" if fix is not None else "; in the code after it, axis 0 is then the batch: `tf.stack(columns, axis=1)`"
     return Finding(
         parsing.file,
         parsing.call.func,

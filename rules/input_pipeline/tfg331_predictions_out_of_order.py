@@ -181,7 +181,8 @@ def _finding(model: Model, place: Node, guesses: _Guesses) -> Finding:
         place,
         "these predictions and labels do not belong together: they come from two passes, and each pass is shuffled",
         Prediction("wrong-result", ("evaluation",), basis=_BASIS),
-        help="make the dataset for this with `shuffle=False`, or take predictions and labels from one loop",
+        help="create the dataset for this comparison with `shuffle=False`, "
+        "or take predictions and labels from one loop",
         notes=(Note(model.file, guesses.call, "the predictions"), Note(model.file, guesses.shuffled, "shuffled here")),
     )
 

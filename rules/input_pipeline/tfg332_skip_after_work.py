@@ -144,10 +144,11 @@ def _finding(model: Model, chains: list[Chain], work: Operation) -> Finding:
     return Finding(
         skip.file,
         skip.place,
-        "the elements that this `skip` drops are made first, in every pass: it comes after the `map` that makes them",
+        "the elements that this `skip` drops are computed first, in every pass, because it comes after the `map` that "
+        "computes them",
         Prediction("slowdown", ("training",), low=1.05, high=1000.0, basis=_BASIS),
         help="`skip` before the `map`" + (": there it counts elements, not batches" if is_batched else ""),
-        notes=(Note(work.file, work.place, "the work that is done for all of them"),),
+        notes=(Note(work.file, work.place, "this work is done for all elements"),),
         fix=Fix("Skip before the map", "unsafe", edits) if edits else None,
     )
 

@@ -116,8 +116,8 @@ def _text(layer: GenericRecurrent, keras: int) -> str:
 
 _LOADING = (b".load_weights(", b".set_weights(", b".restore(", b"load_own_variables(")
 _LOADED = (
-    "the program loads weights, which another layer would read differently or not at all: "
-    "keep the argument with them; leave it out for a model that is trained from the start"
+    "the program loads weights that a different layer would read differently or not at all: "
+    "keep the argument as long as they are used; leave it out for a model that is trained from scratch"
 )
 
 

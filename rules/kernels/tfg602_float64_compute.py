@@ -89,8 +89,8 @@ class Float64Compute(Rule):
                     "slowdown",
                     low=1.0,
                     high=7.0,
-                    basis="products of matrices in float64 against float32, on a CPU with 2.15 and 2.21; "
-                    "0.9 to 1.4 times on an H200, which is made for both",
+                    basis="products of matrices in float64 against float32, on a CPU with TensorFlow 2.15 and 2.21; "
+                    "0.9 to 1.4 times on an H200, which has fast float64 units",
                 ),
                 help=_HELP[double.kind],
                 fix=_fix(model, double),
@@ -112,8 +112,8 @@ def _text(double: Double) -> str:
 
 
 _HELP: dict[DoubleKind, str] = {
-    "default": "keep float32, the default, and cast the data to it; float64 where the method needs the digits",
-    "layer": "leave `dtype` out: the layer casts what it gets",
+    "default": "keep float32, the default, and cast the data to it; use float64 only if the method needs the precision",
+    "layer": "leave `dtype` out: the layer casts its inputs",
     "product": "cast to the dtype of the other operand, or compute in float32",
 }
 

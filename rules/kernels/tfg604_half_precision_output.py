@@ -83,8 +83,8 @@ class HalfPrecisionOutput(Rule):
             yield Finding(
                 output.file,
                 output.layer,
-                f"under mixed_float16 this {output.activation} gives float16: where it is certain and wrong, "
-                "Keras 3's cross-entropy gets no usable gradient",
+                f"under mixed_float16 this {output.activation} outputs float16: for examples that are "
+                "confidently wrong, Keras 3's cross-entropy has no usable gradient",
                 Prediction("wrong-result", ("training",), basis="a logit of 10 in the wrong direction, Keras 3.15"),
                 help='give this layer `dtype="float32"`',
                 fix=_fix(output.layer),

@@ -103,8 +103,8 @@ def _finding(missing: MissingKernel, others: list[MissingKernel], model: Model) 
         what = f"`{missing.name.rpartition('.')[2]}` calls Python, which XLA cannot compile"
     by_itself = compiled.by_itself
     where = "Keras 3 compiles with XLA where there is a GPU, and there " if by_itself else ""
-    basis = "measured with 2.21 and a simulated GPU entry" if by_itself else "measured with 2.15 and 2.21"
-    leave = "give `compile` `jit_compile=False`" if by_itself else "leave `jit_compile` out"
+    tested = "TensorFlow 2.21 and a simulated GPU" if by_itself else "TensorFlow 2.15 and 2.21"
+    leave = "pass `jit_compile=False` to `compile`" if by_itself else "leave `jit_compile` out"
     return Finding(
         traced.file,
         missing.call.func,
@@ -112,9 +112,9 @@ def _finding(missing: MissingKernel, others: list[MissingKernel], model: Model) 
         Prediction(
             "crash",
             ("gpu", "traced") if by_itself else ("traced",),
-            basis=f"InvalidArgumentError; {basis}",
+            basis=f"InvalidArgumentError; measured with {tested}",
         ),
-        help=f"use operations that XLA knows, call it outside of what is compiled, or {leave}",
+        help=f"use operations that XLA supports, call it outside the compiled code, or {leave}",
         notes=(
             Note(model.file, compiled.place, "compiled with XLA here"),
             *(Note(traced.file, other.call.func, "the same holds here") for other in others),

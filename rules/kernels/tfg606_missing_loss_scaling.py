@@ -104,7 +104,7 @@ class MissingLossScaling(Rule):
 
 
 _HELP = {
-    True: "use a `LossScaleOptimizer`, and take the gradients of `optimizer.scale_loss(loss)`",
+    True: "use a `LossScaleOptimizer`, and compute the gradients of `optimizer.scale_loss(loss)`",
     False: "use a `LossScaleOptimizer`, with `get_scaled_loss` before and `get_unscaled_gradients` after",
 }
 
@@ -116,7 +116,7 @@ def _text(step: UnscaledStep) -> str:
             "that divides the gradients by the scale: they are 32768 times too small at first"
         )
     return (
-        "under mixed_float16 this step neither scales its loss nor has an optimizer that does: gradients below 6e-8 "
+        "under mixed_float16 this step does not scale its loss, and neither does its optimizer: gradients below 6e-8 "
         "are lost"
     )
 

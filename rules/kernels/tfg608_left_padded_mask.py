@@ -100,8 +100,8 @@ class LeftPaddedMask(Rule):
             yield Finding(
                 at,
                 call,
-                "this pads sequences at their front, and the mask of them reaches a layer that cuDNN computes: Keras 3 "
-                "stops with InvalidArgumentError on a GPU (a mask that does not correspond to right-padded sequences)",
+                "this pads sequences at the front, and their mask reaches a layer that uses cuDNN: on a GPU, Keras 3 "
+                "raises InvalidArgumentError (a mask that does not correspond to right-padded sequences)",
                 Prediction("crash", ("gpu",), basis="the mask that Keras 3.15 refuses; the kernel is in its source"),
                 help='pad at the end, `padding="post"`, or give the layer `use_cudnn=False`, which is slower',
                 fix=_fix(model, at, call),

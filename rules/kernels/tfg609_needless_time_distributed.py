@@ -76,7 +76,8 @@ class NeedlessTimeDistributed(Rule):
             yield Finding(
                 model.file,
                 call.func,
-                "Keras 3 calls this `Dense` once for each time step, and traces it as often: alone it does all at once",
+                "Keras 3 calls and traces this `Dense` once for each time step; without `TimeDistributed`, one call "
+                "handles all time steps",
                 _PREDICTION,
                 help="use the `Dense` without `TimeDistributed`: it works on the last axis",
                 fix=Fix("Use the layer alone", "unsafe", (Edit(call, model.file.code(layer)),)) if alone else None,

@@ -86,8 +86,8 @@ def _use(model: Model, rename: Rename, call: cst.Call) -> Use | None:
     if rename.missing:
         if any(arg.star for arg in call.args) or argument(call, 0, rename.missing) is not None:
             return None
-        fix = Fix(f"Give `{rename.missing}` what it was", "safe", (_given(model, call, rename),))
-        told = f"give it what Keras 2 takes by itself: `{rename.missing}={rename.value}`"
+        fix = Fix(f"Set `{rename.missing}` to its Keras 2 default", "safe", (_given(model, call, rename),))
+        told = f"pass the default of Keras 2: `{rename.missing}={rename.value}`"
         return Use(rename, call, last, rename.missing, rename.raises or "TypeError", fix, model.file.code(last), told)
     if not rename.keywords:
         fixed = Edit(last, rename.new) if rename.new and rename.takes(call) else None
@@ -119,7 +119,7 @@ def _argument_fix(model: Model, rename: Rename, call: cst.Call, gone: list[cst.A
         return Fix(f"Write `{rename.new}`", rename.fix, tuple(Edit(a.keyword, rename.new) for a in gone if a.keyword))
     if rename.drops and rename.fix and ("any" in rename.drops or all(_is_one(model, arg, rename) for arg in gone)):
         left = without_arguments(model.file, call, gone)
-        return Fix("Leave out what changes nothing", rename.fix, (Edit(call, left),))
+        return Fix("Remove the argument, which has no effect", rename.fix, (Edit(call, left),))
     return None
 
 

@@ -170,7 +170,7 @@ class Renamed(Rule):
         if state == "removed" and rename.removed == KERAS_3:
             return _gone_from_keras(use, version)
         if state == "removed" and rename.old.startswith("keras."):
-            return f"`{name}` is not in the Keras that TensorFlow {version} comes with: this raises {use.error}"
+            return f"`{name}` is not in the Keras that comes with TensorFlow {version}: this raises {use.error}"
         if state == "removed":
             return f"`{name}` was removed in TensorFlow {rename.removed}: with {version} this raises {use.error}"
         if "message" in self.row:
@@ -185,24 +185,24 @@ def _gone_from_keras(use: Use, version: str) -> str:
     rename = use.rename
     owner = use.owner or rename.method
     if rename.when == "called":
-        what = "is a name whose call is refused in Keras 3"
+        what = "cannot be called in Keras 3"
     elif rename.when == "given" or rename.values:
         what = "is not a value in Keras 3"
     elif rename.first == "text":
-        what = f"is in the position of the shape in `{owner}` of Keras 3"
+        what = f"is in the position of `shape` in Keras 3's `{owner}`"
     elif rename.missing:
         what = f"must be given to `{owner}` in Keras 3"
     elif rename.first or not (rename.keywords or rename.attribute):
-        what = "is not in Keras 3" if not rename.first else "takes no variable of Keras 3"
+        what = "is not in Keras 3" if not rename.first else "does not accept Keras 3 variables"
     elif not use.error:
         what = f"has no effect on {owner if rename.attribute else f'`{owner}`'} in Keras 3"
     elif rename.kind == "callback":
         what = f"of {owner} cannot be set in Keras 3"
     elif rename.attribute:
-        what = f"is not a part of {owner} in Keras 3"
+        what = f"does not exist in {owner} in Keras 3"
     else:
         what = f"{'are not arguments' if '`, `' in use.name else 'is not an argument'} of `{owner}` in Keras 3"
-    does = f"this raises {use.error}" if use.error else "it is ignored without an error"
+    does = f"this raises {use.error}" if use.error else "it is silently ignored"
     return f"`{use.name}` {what}, which comes with TensorFlow {version}: {does}"
 
 
@@ -212,7 +212,7 @@ def _name_fix(model: Model, mention: Mention, renames: dict[str, Rename]) -> Fix
         return None
     if rename.methods:
         edit = rewritten(model, mention.node, rename.parameters, rename.methods)
-        return None if edit is None else Fix("Write the methods that replaced it", rename.fix, (edit,))
+        return None if edit is None else Fix("Use the methods that replaced it", rename.fix, (edit,))
     if rename.call:
         edit = called(model, mention.node, rename.parameters, rename.call)
         return None if edit is None else Fix(f"Write `{shown(rename.new)}`", rename.fix, (edit,))
@@ -260,7 +260,7 @@ def _method_fix(model: Model, rename: Rename, call: cst.Call) -> Fix | None:
         edits = [Edit(call, without_arguments(model.file, call, gone, rename.new, new))]
     names = " and ".join(f"`{arg.keyword.value}`" for arg in gone if arg.keyword is not None)
     words = (
-        f"Write `{rename.new}`" if rename.new else f"Give {names} to the data" if read.edits else f"Leave out {names}"
+        f"Write `{rename.new}`" if rename.new else f"Move {names} to the data" if read.edits else f"Leave out {names}"
     )
     return Fix(words, "unsafe" if read.edits else rename.fix, (*read.edits, *edits))
 

@@ -71,7 +71,7 @@ class TensorflowOnKerasTensor(Rule):
                 first.func,
                 f"`{model.name(first.func)}` gets a symbolic Keras tensor: with Keras 3, which comes with TensorFlow "
                 f"{version}, this raises ValueError",
-                Prediction("crash", ("tensorflow>=2.16",), basis="each operation was tried with 2.21"),
+                Prediction("crash", ("tensorflow>=2.16",), basis="each operation was tested with TensorFlow 2.21"),
                 help="use `keras.ops`, an operator, or a layer with the operation in its `call`",
                 notes=tuple(Note(model.file, other.func, "and here") for other in others),
             )

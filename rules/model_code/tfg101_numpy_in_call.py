@@ -219,7 +219,9 @@ def _finding(model: Model, trace: Trace, call: cst.Call, name: str) -> Finding:
         call.func,
         f"`{short}` gets a tensor in {trace.entry}: it raises when {where}"
         + ("" if name in RAISES_EAGERLY else eagerly),
-        Prediction("crash", ("traced",), basis="NumPy cannot convert a symbolic tensor; measured with 2.15 and 2.21"),
+        Prediction(
+            "crash", ("traced",), basis="NumPy cannot convert a symbolic tensor; measured with TensorFlow 2.15 and 2.21"
+        ),
         help=alternatives(name),
         notes=notes_on(trace.frames),
         fix=_fix(model, trace, call, name),
@@ -233,7 +235,7 @@ def _symbolic_finding(model: Model, call: cst.Call, name: str) -> Finding:
         model.file,
         call.func,
         f"`{short}` gets a symbolic Keras tensor while a model is built: it raises at once",
-        Prediction("crash", (), basis="a Keras tensor has no values; measured with 2.21"),
+        Prediction("crash", (), basis="a Keras tensor has no values; measured with TensorFlow 2.21"),
         help=alternatives(name),
     )
 

@@ -115,12 +115,16 @@ def _finding(model: Model, traced: Traced, call: cst.Call, name: str) -> Finding
     short = name.replace("numpy.", "np.", 1)
     who = "Keras traces" if traced.keras else "TensorFlow traces"
     where = f" ({', '.join(traced.start.occasions)})" if traced.keras else ""
-    same = "sees that moment" if name in CLOCKS else "has the same value"
+    same = "gets the time of tracing" if name in CLOCKS else "gets the same value"
     return Finding(
         traced.file,
         call.func,
         f"`{short}` runs once, while {who} {traced.entry}{where}: every later step {same}",
-        Prediction("wrong-result", ("traced",), basis="one value in all steps of a trace; measured with 2.15 and 2.21"),
+        Prediction(
+            "wrong-result",
+            ("traced",),
+            basis="one value in all steps of a trace; measured with TensorFlow 2.15 and 2.21",
+        ),
         help=drawn_in_graph(name),
         fix=draw_in_graph(model, traced.file, call, name) or drawn_order(model, traced.file, call, name),
         notes=notes_on(traced.frames),

@@ -102,7 +102,7 @@ class TracedSideEffect(Rule):
         basis = finding.prediction.basis
         workload, exceptions = _APPENDS, tuple[str, ...]()
         if finding.prediction.kind == "crash":
-            is_kept = basis.startswith("out of scope")
+            is_kept = basis.startswith("the tensor is out of scope")
             workload, exceptions = (
                 (_KEEPS, ("InaccessibleTensorError", "TypeError")) if is_kept else (_WRITES, ("ValueError",))
             )
@@ -165,16 +165,16 @@ _KEEPS = Workload(
 )
 _SAYS: dict[EffectKind, tuple[str, str]] = {
     "print": ("prints", "later calls print nothing"),
-    "shape": ("prints a shape, a type or a name", "it is shown once for each trace, not for each call"),
-    "open": ("opens the file", "later calls do not touch it"),
-    "container": ("changes `{target}`", "later calls leave it as it is"),
-    "name": ("writes `{target}`", "later calls leave it as it is"),
+    "shape": ("prints a shape, a type or a name", "it is printed once for each trace, not for each call"),
+    "open": ("opens the file", "later calls do not open it"),
+    "container": ("changes `{target}`", "later calls do not change it"),
+    "name": ("writes `{target}`", "later calls do not change it"),
 }
 _HELP: dict[EffectKind, str] = {
     "print": "use `tf.print`, which is part of the graph, or print what the function returns",
-    "shape": "if it should be shown once, write `tracing` in its text; otherwise leave it out",
-    "open": "read it before and pass the values in, or write what the function returns",
-    "container": "return the value and keep it outside; in a loop over tensors use `tf.TensorArray`",
+    "shape": "if it is meant to be shown once, mention `tracing` in its text; otherwise remove it",
+    "open": "read the file before the call and pass the values in, or write what the function returns",
+    "container": "return the value and store it outside the function; in a loop over tensors use `tf.TensorArray`",
     "name": "use a `tf.Variable` and `assign`, or return the value",
     "argument": "change a copy: `{target} = dict({target})` or `list({target})` first",
     "metric": "make it a weight (`self.add_weight(...)` in `__init__`) and `assign` or `assign_add` to it",
@@ -199,7 +199,9 @@ def _finding(effect: SideEffect, others: list[SideEffect], *, may_be_compiled: b
             traced.file,
             effect.node,
             f"this writes to `{effect.target}`, an argument of {traced.entry}: it raises when TensorFlow traces it",
-            Prediction("crash", ("traced",), basis="ValueError, of a tensor TypeError; measured with 2.15 and 2.21"),
+            Prediction(
+                "crash", ("traced",), basis="ValueError, of a tensor TypeError; measured with TensorFlow 2.15 and 2.21"
+            ),
             help=advice,
             severity="error",
             notes=tuple(notes),
@@ -208,10 +210,12 @@ def _finding(effect: SideEffect, others: list[SideEffect], *, may_be_compiled: b
         return Finding(
             traced.file,
             effect.node,
-            f"`{effect.target}` keeps a tensor of the graph: {traced.entry} is traced, and after the epoch "
-            "`result` raises with it",
+            f"`{effect.target}` keeps a graph tensor, because {traced.entry} is traced: after the epoch, "
+            "`result` raises when it uses the tensor",
             Prediction(
-                "crash", ("traced",), basis="out of scope: InaccessibleTensorError or TypeError; measured with 2.21"
+                "crash",
+                ("traced",),
+                basis="the tensor is out of scope: InaccessibleTensorError or TypeError; measured with TensorFlow 2.21",
             ),
             help=advice,
             severity="error",
@@ -224,7 +228,9 @@ def _finding(effect: SideEffect, others: list[SideEffect], *, may_be_compiled: b
         traced.file,
         effect.node,
         f"this {does} only while {who} {traced.entry}{where}: {later}",
-        Prediction("wrong-result", ("traced",), basis="once per trace, not per call; measured with 2.15 and 2.21"),
+        Prediction(
+            "wrong-result", ("traced",), basis="once per trace, not per call; measured with TensorFlow 2.15 and 2.21"
+        ),
         help=advice,
         severity="advice" if effect.kind == "shape" else None,
         notes=tuple(notes),

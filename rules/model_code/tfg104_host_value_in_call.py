@@ -114,7 +114,7 @@ def _finding(value: HostValue, *, may_be_compiled: bool) -> Finding:
         traced.file,
         value.place,
         f"{value.text} on a tensor raises {_RAISES[value.use]}: it {asks} while {who} traces {traced.entry}",
-        Prediction("crash", ("traced",), basis=f"{_RAISES[value.use]}; measured with 2.15 and 2.21"),
+        Prediction("crash", ("traced",), basis=f"{_RAISES[value.use]}; measured with TensorFlow 2.15 and 2.21"),
         help=_HELP[value.use] + ("; `tf.print` shows it" if value.use == "read" and not may_be_compiled else ""),
         notes=notes_on(traced.frames),
         subject=value,

@@ -80,14 +80,18 @@ class PythonFunctionInCall(Rule):
 
 
 _BACK_TO_PYTHON = Prediction(
-    "slowdown", ("traced",), low=0.8, high=75.0, basis="a sine; most where a large tensor leaves the GPU for it"
+    "slowdown", ("traced",), low=0.8, high=75.0, basis="a sine; largest if a large tensor has to leave the GPU"
 )
 _PREDICTIONS: dict[GradientKind, Prediction] = {
     "cut": Prediction(
-        "wrong-result", ("training",), basis="weights before it stay as they are; measured with 2.15 and 2.21"
+        "wrong-result",
+        ("training",),
+        basis="the weights before it do not change; measured with TensorFlow 2.15 and 2.21",
     ),
     "fails": Prediction(
-        "crash", ("training",), basis="InvalidArgumentError in the backward pass; measured with 2.15 and 2.21"
+        "crash",
+        ("training",),
+        basis="InvalidArgumentError in the backward pass; measured with TensorFlow 2.15 and 2.21",
     ),
     "passes": _BACK_TO_PYTHON,
     "notes": _BACK_TO_PYTHON,
@@ -98,8 +102,8 @@ def _finding(model: Model, gradient: OnGradient) -> Finding:
     host, kind = gradient
     name = f"`{host.name.removeprefix('tf.compat.v1.').removeprefix('tf.')}`"
     text = {
-        "cut": f"{name} passes no gradient on: what comes before it is not trained",
-        "fails": f"{name} around NumPy has no gradient: training what comes before it raises",
+        "cut": f"{name} has no gradient: layers before it are not trained",
+        "fails": f"{name} around NumPy has no gradient: training the layers before it raises",
     }.get(kind, f"{name} goes back to Python in every call")
     xla = "; XLA, which Keras 3 turns on by itself on a GPU, cannot compile it" if model.target.keras >= 3 else ""
     notes = [*notes_on(host.traced.frames)]
@@ -117,11 +121,12 @@ def _finding(model: Model, gradient: OnGradient) -> Finding:
 
 
 _HELP: dict[GradientKind, str] = {
-    "cut": "use TensorFlow's operations, or give the gradient with `tf.custom_gradient`; "
+    "cut": "use TensorFlow's operations, or define the gradient with `tf.custom_gradient`; "
     "`tf.stop_gradient` around it shows that no gradient is intended",
-    "fails": "use TensorFlow's operations, or give the gradient with `tf.custom_gradient`",
+    "fails": "use TensorFlow's operations, or define the gradient with `tf.custom_gradient`",
     "passes": "call the function itself: TensorFlow traces its operations",
-    "notes": "use its arguments: a function that only records them does not need a gradient",
+    "notes": "compute with its arguments instead of its result: "
+    "a function that only records them does not need a gradient",
 }
 _TRAINED = """
         import numpy as np

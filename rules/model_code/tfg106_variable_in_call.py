@@ -122,7 +122,8 @@ def _finding(model: Model, created: Created, others: list[Created]) -> Finding:
     occasions = ", ".join(occasion for occasion in traced.start.occasions if occasion != FUNCTIONAL_API)
     when = f"Keras traces it ({occasions})" if traced.keras else "TensorFlow traces it"
     where = f" with `{created.mode}`" if created.mode else ""
-    eagerly = "; called eagerly, each call starts with new values" if traced.keras and not created.since_keras_3 else ""
+    is_eager_too = traced.keras and not created.since_keras_3
+    eagerly = "; if it is called eagerly, each call starts with new values" if is_eager_too else ""
     notes = [*notes_on(traced.frames)]
     notes += [Note(traced.file, other.call.func, "this is created in every call, too") for other in others]
     return Finding(
@@ -130,7 +131,9 @@ def _finding(model: Model, created: Created, others: list[Created]) -> Finding:
         call.func,
         f"`{traced.file.code(call.func)}` creates {what} in every call of {traced.entry}{where}: "
         f"it raises when {when}{eagerly}",
-        Prediction("crash", ("traced",), basis="ValueError: only singleton variables; measured with 2.15 and 2.21"),
+        Prediction(
+            "crash", ("traced",), basis="ValueError: only singleton variables; measured with TensorFlow 2.15 and 2.21"
+        ),
         help=_help(created),
         fix=made_in_init(model, [created, *others]),
         notes=tuple(notes),

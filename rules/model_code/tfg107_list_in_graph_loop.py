@@ -92,7 +92,7 @@ def _finding(leak: Leak) -> Finding:
         leak.append.func,
         f"the Python code of this graph loop runs once, while TensorFlow traces {leak.traced.entry}: "
         "the tensor in the list cannot be used after the loop",
-        Prediction("crash", ("traced",), basis="InaccessibleTensorError; measured with 2.15 and 2.21"),
+        Prediction("crash", ("traced",), basis="InaccessibleTensorError; measured with TensorFlow 2.15 and 2.21"),
         help="use a `tf.TensorArray`, or loop over Python's `range` where the number of iterations is known",
         notes=(
             Note(file, leak.loop, "the graph loop"),

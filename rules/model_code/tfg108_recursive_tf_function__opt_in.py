@@ -107,7 +107,11 @@ def _finding(recursion: Recursion) -> Finding:
         function.node.name if isinstance(function.node, cst.FunctionDef) else function.node,
         f"the `tf.function` `{function.name}` calls itself: each level is traced again, and where a tensor decides "
         "when the recursion ends, tracing never ends",
-        Prediction("crash", ("traced",), basis="RecursionError where a tensor ends it; measured with 2.15 and 2.21"),
+        Prediction(
+            "crash",
+            ("traced",),
+            basis="RecursionError if a tensor decides when it ends; measured with TensorFlow 2.15 and 2.21",
+        ),
         help="write it as a loop, or take the decorator off and call it from a `tf.function` with Python numbers",
         notes=tuple(dict.fromkeys(notes)),
     )

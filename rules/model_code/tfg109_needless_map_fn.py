@@ -90,7 +90,8 @@ class NeedlessMapFn(Rule):
                     "slowdown",
                     low=1.0,
                     high=20_000.0,
-                    basis="8 to 6,400 small rows, traced and eager, on a CPU; least for few and large rows",
+                    basis="8 to 6,400 small rows, traced and eager, on a CPU; "
+                    "the factor is smallest for few, large rows",
                 ),
                 help=_help(row_map),
                 fix=_fix(model, row_map),
@@ -106,7 +107,8 @@ def _help(row_map: RowMap) -> str:
     if not row_map.needs:
         return "call the function once, on the whole tensor"
     changes = [text for need, text in _CHANGES.items() if need in row_map.needs]
-    vectorized = "" if row_map.needs & _BY_HAND else "; under `tf.function`, `tf.vectorized_map` does it as it is"
+    unchanged = "; under `tf.function`, `tf.vectorized_map` does this without changes to the function"
+    vectorized = "" if row_map.needs & _BY_HAND else unchanged
     return f"compute on the whole tensor, with {', '.join(changes)}{vectorized}"
 
 

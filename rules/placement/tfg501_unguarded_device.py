@@ -155,21 +155,23 @@ def _without_it(model: Model, call: cst.Call, text: str) -> VisibleGpus | None:
 
 def _finding(model: Model, call: cst.Call, device: cst.BaseExpression, text: str, left: VisibleGpus | None) -> Finding:
     is_soft = model.once(Runtime).soft_placement(call)
-    help_text = "drop the device (TensorFlow uses a GPU by itself), or check `tf.config.list_logical_devices` first"
+    help_text = "remove the device (TensorFlow uses a GPU by itself), or check `tf.config.list_logical_devices` first"
     return Finding(
         model.file,
         device,
         f"`{text}` is not guarded: where this GPU does not exist, {_WHERE_MISSING[is_soft]}"
         if left is None
-        else f"`{text}` is never there: TensorFlow numbers the GPUs of `CUDA_VISIBLE_DEVICES` from 0, up to "
+        else f"`{text}` never exists: TensorFlow numbers the GPUs of `CUDA_VISIBLE_DEVICES` from 0, up to "
         f"{len(left.numbers) - 1} here, so {_WHERE_MISSING[is_soft]}",
         Prediction(
             "crash" if is_soft is False else "wrong-device",
             ("machines without that GPU",) if left is None else (),
-            basis="soft placement, measured with 2.15 and 2.21 without a GPU",
+            basis="soft placement, measured with TensorFlow 2.15 and 2.21 without a GPU",
         ),
-        help=help_text if left is None else "drop the device (TensorFlow uses a GPU by itself), or count from 0",
-        notes=() if left is None else (Note(model.file, left.target, "the variable that leaves these GPUs"),),
+        help=help_text if left is None else "remove the device (TensorFlow uses a GPU by itself), or count from 0",
+        notes=()
+        if left is None
+        else (Note(model.file, left.target, "the variable that makes only these GPUs visible"),),
         fix=_fix(model, call, device, text, left, is_soft is True),
         subject=call,
     )
@@ -202,5 +204,5 @@ def _fix(
 _WHERE_MISSING = {
     True: "this silently runs on the CPU",
     False: "this raises, as soft placement is off",
-    None: "this runs on the CPU, or raises if soft placement is off by then",
+    None: "this runs on the CPU, or raises if soft placement is off at that point",
 }

@@ -61,7 +61,7 @@ class InvalidDevice(Rule):
                 model.file,
                 device,
                 f"TensorFlow cannot parse the device `{text}`: {reason}; it raises ValueError",
-                Prediction("crash", (), basis="`DeviceSpec.from_string`, measured with 2.15 and 2.21"),
+                Prediction("crash", (), basis="`DeviceSpec.from_string`, measured with TensorFlow 2.15 and 2.21"),
                 help='write "/GPU:0" or "/CPU:0"',
                 subject=text,
             )

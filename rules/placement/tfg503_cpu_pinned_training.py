@@ -81,7 +81,7 @@ class CpuPinnedTraining(Rule):
             Prediction(
                 "wrong-device",
                 ("gpu",),
-                basis="this setting hides GPUs by definition; no GPU was available to observe it",
+                basis="this setting hides GPUs by definition; not observed on a GPU",
             ),
             help="leave this line out, or say in a comment that the CPU is intended",
             notes=(

@@ -64,8 +64,9 @@ class LateVisibleDevices(Rule):
             yield Finding(
                 late.file,
                 late.target,
-                f"no effect: {before.text} has initialised the GPUs, and CUDA reads this variable before that",
-                Prediction("no-effect", ("gpu",), basis="CUDA's documentation; no GPU was available to observe it"),
+                f"no effect: {before.text} has already initialised the GPUs, and CUDA reads this variable only during "
+                "that initialisation",
+                Prediction("no-effect", ("gpu",), basis="according to CUDA's documentation; not observed on a GPU"),
                 help="set it before `import tensorflow`",
                 notes=notes_before(before, "the GPUs are initialised here"),
             )

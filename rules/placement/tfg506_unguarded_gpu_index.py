@@ -84,7 +84,7 @@ class UnguardedGpuIndex(Rule):
         assert isinstance(finding.node, cst.Subscript)
         statement = model.file.tree.statement(finding.node)
         if not isinstance(statement, cst.SimpleStatementLine):
-            raise NoExperiment("the index is in the header of a block")
+            raise NoExperiment("the index is in the first line of a compound statement (`if`, `for`, `with`)")
         guard = f"if {model.file.code(finding.node.value)}:\n{model.file.indentation(statement)}    "
         yield Experiment(
             model.file,

@@ -200,9 +200,12 @@ def _finding(run: Invocation, made: Origin) -> Finding:
     return Finding(
         run.file,
         run.call.func,
-        "this step never goes through `strategy.run`: one GPU computes, the others of the strategy wait",
-        Prediction("no-effect", ("training on several GPUs",), basis="one replica of two ran, two CPU devices, 2.21"),
-        help="call the step by `strategy.run` on batches of `strategy.experimental_distribute_dataset`, or use `fit`",
+        "this step is never called through `strategy.run`: one GPU computes, and the strategy's other GPUs wait",
+        Prediction(
+            "no-effect", ("training on several GPUs",), basis="one replica of two ran, two CPU devices, TensorFlow 2.21"
+        ),
+        help="call the step with `strategy.run` on batches from `strategy.experimental_distribute_dataset`, "
+        "or use `fit`",
         notes=(
             Note(run.root_file, run.loop, "the loop that trains"),
             *notes_on(run.path),

@@ -108,7 +108,8 @@ def _finding(model: Model, target: cst.Subscript, strategy: cst.Call) -> Finding
     return Finding(
         model.file,
         target,
-        "too late: `MultiWorkerMirroredStrategy()` has read `TF_CONFIG`: each worker trains by itself, without error",
+        "too late: `MultiWorkerMirroredStrategy()` has already read `TF_CONFIG`, so each worker trains alone, without "
+        "an error",
         Prediction("wrong-result", ("training",), basis="one worker of two, TensorFlow 2.21"),
         help="set `TF_CONFIG` before the strategy is made",
         notes=(Note(model.file, strategy, "the variable is read here"),),

@@ -84,8 +84,8 @@ class DividedBatch(Rule):
                 yield Finding(
                     model.file,
                     data,
-                    f"the strategy divides this batch of {size} among the GPUs: of two each gets {size // 2}, "
-                    "and an epoch has as many steps as with one",
+                    f"the strategy divides this batch of {size} among the GPUs: with two GPUs, each gets {size // 2}, "
+                    "and an epoch has as many steps as with one GPU",
                     Prediction("no-effect", ("several GPUs",), basis="seen with two logical CPUs, TensorFlow 2.21"),
                     help=f"make batches of `{size} * strategy.num_replicas_in_sync`",
                     notes=(Note(model.file, made[0], "the strategy"),),

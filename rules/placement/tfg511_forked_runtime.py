@@ -164,8 +164,10 @@ def _finding(model: Model, call: cst.Call, before: Initialiser, run: Invocation)
         model.file,
         call,
         f"`{method_name(run.call)}` hangs in a process that is forked here (Linux, Python before 3.14): "
-        f"{before.text} has started TensorFlow, and a fork has none of its threads",
-        Prediction("crash", ("Linux", "Python < 3.14"), basis="it hangs; measured with 2.15 and 2.21 on a CPU"),
+        f"{before.text} has started TensorFlow, and the forked process has none of its threads",
+        Prediction(
+            "crash", ("Linux", "Python < 3.14"), basis="it hangs; measured with TensorFlow 2.15 and 2.21 on a CPU"
+        ),
         help='use the processes of `multiprocessing.get_context("spawn")`, or start them before TensorFlow is used',
         notes=(
             *notes_before(before, "the runtime is initialised here"),

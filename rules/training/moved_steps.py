@@ -109,7 +109,7 @@ def _outlined(model: Model, step: EagerStep, inner: EagerStep) -> Move | Blocker
     if is_replicated and (blocker := untraceable(model, inner.functions[len(step.functions) :])) is not None:
         return blocker
     if step.file is not file:
-        return Blocker(step.file, step.tape, "it and the loop that runs it are in different files")
+        return Blocker(step.file, step.tape, "the step and the loop that runs it are in different files")
     ends = _RUNS if is_replicated else UPDATES
     in_loop = step.loop_file is file and file.tree.within(step.tape, loop) and function is file.tree.function(loop)
     if in_loop and step.host_reads:
@@ -124,11 +124,11 @@ def _outlined(model: Model, step: EagerStep, inner: EagerStep) -> Move | Blocker
             is_method = file.tree.class_of(function) is not None
             move = Move(function if is_method else _top(file, function), made)
         else:
-            return Blocker(file, step.tape, "no statements of a loop or a function hold all of the step")
+            return Blocker(file, step.tape, "the step is not in one block of statements")
     except NotMovable as error:
         return Blocker(file, step.tape, str(error))
     if f"@{file.names.spelled('tf.function', move.above)}\n" not in move.made.definition:
-        return Blocker(file, step.tape, "`tf.function` has no name in this file")
+        return Blocker(file, step.tape, "this file imports no name through which `tf.function` can be written")
     return move
 
 
@@ -253,7 +253,7 @@ def _traced_together(model: Model, moves: Sequence[Move], *, is_run: bool) -> di
         text = f"{text[:start]}{written}{text[end:]}"
     supposed = model.supposing(text)
     if supposed is None:
-        return {id(move): Blocker(model.file, move.above, "the file would not parse then") for move in moves}
+        return {id(move): Blocker(model.file, move.above, "the file would not parse after the fix") for move in moves}
     nodes = {node.name.value: node for node in supposed.file.tree.nodes(cst.FunctionDef) if not node.decorators}
     definitions, traceability = supposed.inference.definitions, supposed.once(Traceability)
     ask = partial(traceability.effect_of, is_run_once=True) if is_run else traceability.blocker
@@ -261,7 +261,7 @@ def _traced_together(model: Model, moves: Sequence[Move], *, is_run: bool) -> di
     for move in moves:
         node = nodes.get(names[id(move)])
         if node is None:
-            traced[id(move)] = Blocker(model.file, move.above, "the function that holds it has decorators")
+            traced[id(move)] = Blocker(model.file, move.above, "the function around it has decorators")
             continue
         function = definitions.function(supposed.file, node)
         blocker = ask(function)

@@ -22,10 +22,10 @@ def shown_at_times(model: Model, reads: StepReads) -> Fix | Blocker:
     the loop makes no more of them."""
     file, loop = reads.file, reads.loop
     if not isinstance(loop, cst.For | cst.While):
-        return Blocker(file, loop, "no statement in it can be left out of an iteration")
+        return Blocker(file, loop, "this loop has no statement that could run in only some iterations")
     steps = model.once(Iterations).most(file, loop)
     if steps is not None and steps <= _EVERY:
-        return Blocker(file, loop, f"of {steps} steps only the first would be shown")
+        return Blocker(file, loop, f"only the first of {steps} steps would be shown")
     lines: set[cst.SimpleStatementLine] = set()
     for read in reads.reads:
         line = read.file.tree.statement(read.value)
@@ -33,7 +33,7 @@ def shown_at_times(model: Model, reads: StepReads) -> Fix | Blocker:
             return Blocker(read.file, read.value, "a function that the loop calls reads it, and may need it")
         needed = _shown_with(file, line)
         if needed is None:
-            return Blocker(file, line, "this does more than show the value")
+            return Blocker(file, line, "this does more than display the value")
         lines |= needed
     if any(file.tree.function(line) is not file.tree.function(loop) for line in lines):
         return Blocker(file, loop, "it is shown in another function")

@@ -192,8 +192,8 @@ def _basis(works: list[Work], way: Way) -> str:
     adds, layers = amounts[0]
     more = " at least" if len(set(amounts)) > 1 else ""
     return (
-        f"a step computes{more} {_counted(adds)} multiply-adds in {layers} layers, by a curve measured with "
-        f"TensorFlow {_table()['tensorflow']}"
+        f"a step computes{more} {_counted(adds)} multiply-adds in {layers} layers; predicted from a curve measured "
+        f"with TensorFlow {_table()['tensorflow']}"
     )
 
 

@@ -121,7 +121,7 @@ class BatchSizeOne(Rule):
         """The user's training with batches of one and of the suggested size, in seconds per sample."""
         case = finding.subject_as(_Case)
         if not case.larger:
-            raise NoExperiment("larger batches need another program")
+            raise NoExperiment("the program has to be rewritten for larger batches")
         consumer_file, consumer = case.consumer or (model.file, case.call)
         flaw, repair = (_measured(model, consumer_file, consumer, samples) for samples in (1, _USUAL))
         larger = Change(case.file, case.size, case.larger)
@@ -340,7 +340,7 @@ def _measured(model: Model, file: File, consumer: cst.CSTNode, samples: int) -> 
         return wrap(file, consumer.func, "fit", f"samples={samples}")
     loop = model.once(Training).loop_of(file, consumer)
     if loop is None:
-        raise NoExperiment("the training is neither `fit` nor a loop over the batches")
+        raise NoExperiment("training is neither a call of `fit` nor a loop over the batches")
     return measured_loop(model, loop.file, loop.loop, samples, reads=True)
 
 

@@ -192,14 +192,14 @@ def _made(model: Model, step: EagerStep, repair: Fix | Blocker | None) -> Fix | 
 
 def _help(step: EagerStep, repair: Fix | Blocker | None) -> str:
     if step.host_reads:
-        return "take the values that the host reads out of the step, then put it under `@tf.function`"
+        return "move the reading of values on the host out of the step, then put the step under `@tf.function`"
     if isinstance(repair, Fix):
         return repair.message[0].lower() + repair.message[1:]
     if repair is not None and not isinstance(repair, Fix) and repair.text:
         name = step.functions[-1].name
         return (
             "move the tape and the update into a separate function under `@tf.function`, "
-            f"or `{name}` itself, after you fix this: {repair.text}"
+            f"or put `{name}` itself under it after you fix this: {repair.text}"
         )
     return "put the step into a separate function under `@tf.function`"
 
@@ -224,7 +224,9 @@ def _repair_next_to_reads(model: Model, step: EagerStep) -> tuple[Change, ...]:
         for node in reads
     )
     if not moved or not are_outside:
-        raise NoExperiment("the step reads values on the host, which must go before it can be traced")
+        raise NoExperiment(
+            "the step reads values on the host, so it cannot be traced before these reads are moved out of it"
+        )
     return moved
 
 

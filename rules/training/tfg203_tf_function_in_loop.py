@@ -91,7 +91,13 @@ class TfFunctionInLoop(Rule):
                 made.file,
                 made.node,
                 "every iteration of a loop makes this `tf.function` again, and traces it again",
-                Prediction("slowdown", ("eager",), low=1.5, high=90, basis="a small network; see the rule"),
+                Prediction(
+                    "slowdown",
+                    ("eager",),
+                    low=1.5,
+                    high=90,
+                    basis="measured with a small network; `tflint-gpu rule TFG203` has the figures",
+                ),
                 help=_THAWING if thaws else "make it once, before the loop, and pass what changes as tensors",
                 fix=None if thaws else made_once(model, made),
                 notes=tuple(notes),
@@ -102,7 +108,10 @@ class TfFunctionInLoop(Rule):
         yield Experiment(model.file, finding.node, workload=_WORKLOAD, only_workload=True)
 
 
-_THAWING = "make it before the loop, and again only after `trainable` is set: a trace keeps the variables that it saw"
+_THAWING = (
+    "make it before the loop, and again only after `trainable` is set: a trace keeps the set of variables with which "
+    "it was made"
+)
 _WORKLOAD = Workload(
     before="""
         import tensorflow as tf

@@ -117,7 +117,13 @@ class PythonArgumentRetrace(Rule):
                 argument.value,
                 f"`{text}` is a Python number that a loop changes: `{argument.name}` is traced again for each new "
                 "value",
-                Prediction("slowdown", ("eager",), low=1.5, high=50, basis="a small network, on a CPU; see the rule"),
+                Prediction(
+                    "slowdown",
+                    ("eager",),
+                    low=1.5,
+                    high=50,
+                    basis="measured with a small network, on a CPU; `tflint-gpu rule TFG204` has the figures",
+                ),
                 help=_help(model, argument, together),
                 notes=(
                     Note(loop.file, loop.loop, "this loop changes the number"),
@@ -206,11 +212,12 @@ def _help(model: Model, argument: ChangingArgument, together: Sequence[ChangingA
         if need
         else (
             f"pass a tensor of the dtype with which `{argument.name}` computes: `tf.constant({text})` for an index or "
-            f"a count, `tf.constant({text}, tf.float32)` among floating point numbers"
+            f"a count, `tf.constant({text}, tf.float32)` for floating point arithmetic"
         )
     )
     others = [f"`{_text(other)}`" for other in together if other is not argument and _need(model, other) is None]
-    return f"{words}; that helps only with a tensor for {' and '.join(others)}, too" if others else words
+    are = "is a tensor" if len(others) == 1 else "are tensors"
+    return f"{words}; that helps only if {' and '.join(others)} {are} too" if others else words
 
 
 def _dtype(need: Need, tensorflow: str) -> str:

@@ -84,7 +84,9 @@ class EagerModeLeftOn(Rule):
                 mode.node,
                 _TEXTS[mode.what],
                 _PREDICTION,
-                help=f"{_HELP[mode.what]}; first change what is run: {effect}" if effect else _HELP[mode.what],
+                help=f"{_HELP[mode.what]}; first change the code that would then be traced: {effect}"
+                if effect
+                else _HELP[mode.what],
                 fix=None if effect else _fix(mode),
                 subject=mode,
             )

@@ -54,7 +54,8 @@ _PREDICTION = Prediction(
     ("inference",),
     low=1.1,
     high=800.0,
-    basis="small dense networks on an H200: 7.9 times one `predict`, 67 times `tf.function`; less for large networks",
+    basis="small dense networks on an H200: 7.9 times as long as one `predict`, 67 times as long as a `tf.function`; "
+    "less for large networks",
 )
 
 
@@ -222,7 +223,9 @@ def _help(model: Model, invocation: Invocation) -> str:
     ):
         return "each row needs the result before it: call the model in a function under `@tf.function` instead"
     if repetitions.stays(invocation):
-        return "the row is the same in all iterations: call `predict` once, with copies of it if the answers differ"
+        return (
+            "the row is the same in all iterations: call `predict` once, on copies of the row if its result is random"
+        )
     if isinstance(invocation.loop, cst.While):
         return "call the model in a function under `@tf.function` instead"
     return "collect the rows and call `predict` once; if rows come one by one, call the model under `@tf.function`"

@@ -37,7 +37,8 @@ _PREDICTION = Prediction(
     ("eager",),
     low=1.2,
     high=5.3,
-    basis="small dense networks against `evaluate`: 3.8 times on an H200 GPU; also on a CPU, with 2.15 and 2.21",
+    basis="small dense networks against `evaluate`: 3.8 times on an H200 GPU, "
+    "3.1 to 4.7 times on a CPU with TensorFlow 2.15 and 2.21",
 )
 
 

@@ -86,17 +86,19 @@ class ModelInLoop(Rule):
             yield Finding(
                 repeated.file,
                 repeated.call.func.attr,
-                "every iteration of a loop fits a new model: some host memory stays in use for each, "
+                "every iteration of a loop fits a new model: some host memory stays allocated for each model, "
                 "with or without `clear_session`",
                 Prediction(
                     "memory",
                     (),
                     basis="18 MB a model of five dense layers with TensorFlow 2.21, 9.5 MB with `clear_session`",
                 ),
-                help="for many models: fit each in a separate process, which gives back all memory when it ends",
+                help="for many models, fit each in a separate process, which frees all its memory when it ends",
                 notes=tuple(notes),
             )
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """None: the repair is a process for each model, and `verify` runs one for a program."""
-        raise NoExperiment("the repair takes a process for each model, and the memory of one process is watched")
+        raise NoExperiment(
+            "the fix needs a process for each model, and `verify` watches the memory of only one process"
+        )

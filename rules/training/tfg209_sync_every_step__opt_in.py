@@ -108,7 +108,7 @@ class SyncEveryStep(Rule):
                 help="read it every hundred steps, or collect it in a `tf.keras.metrics.Mean` and read that at the end",
                 fix=fix,
                 notes=(
-                    Note(reads.file, reads.loop, "the loop of the steps"),
+                    Note(reads.file, reads.loop, "the loop over the steps"),
                     *notes_on(first.path),
                     *(Note(other.file, other.value, "this is read in every step, too") for other in others),
                     *withheld,
@@ -117,7 +117,7 @@ class SyncEveryStep(Rule):
 
     def experiments(self, finding: Finding, model: Model) -> Iterator[Experiment]:
         """None: the clock that times single steps waits for the device itself."""
-        raise NoExperiment("the clock that times each step waits for the device, too")
+        raise NoExperiment("`verify` waits for the device in each step to time it, which hides the effect")
 
 
 def _is_meant(model: Model, file: File, loop: LoopNode) -> bool:

@@ -120,8 +120,10 @@ def _finding(model: Model, traced: Traced, read: cst.Name | cst.Attribute, chang
     return Finding(
         traced.file,
         read,
-        f"`{name}` is a Python value that is changed later: {traced.entry} keeps the value from when it was traced",
-        Prediction("wrong-result", ("traced",), basis="the graph keeps the old value; measured with 2.15 and 2.21"),
+        f"`{name}` is a Python value that changes later, but {traced.entry} keeps the value that it had during tracing",
+        Prediction(
+            "wrong-result", ("traced",), basis="the graph keeps the old value; measured with TensorFlow 2.15 and 2.21"
+        ),
         help="make it a `tf.Variable` and `assign` to it, or pass it as a tensor",
         notes=tuple(notes),
     )

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _LARGE = 128
 """From this size on a larger one gains little."""
-_ARRAYS = "these arrays are cut into batches of that size"
-_SHARE = "the rows that this sets aside are cut into batches of that size"
+_ARRAYS = "these arrays are split into batches of that size"
+_SHARE = "the rows that this sets aside are split into batches of that size"
 _SINCE = (2, 2)
 """The TensorFlow that brought `validation_batch_size`."""
 
@@ -93,7 +93,8 @@ class ValidationBatchSize(Rule):
                     ("validation",),
                     low=1.0,
                     high=4.0,
-                    basis="a small dense network and a small CNN, batches of 32 against 256, on a CPU; of validation",
+                    basis="a small dense network and a small CNN, batches of 32 against 256, on a CPU; "
+                    "the factor is for validation only",
                 ),
                 help=f"add `validation_batch_size`, for example {8 * validation.size}",
                 notes=(Note(model.file, validation.data, _SHARE if validation.is_share else _ARRAYS),),

@@ -97,8 +97,8 @@ class GrowingConcat(Rule):
 def _text(growth: Growth) -> str:
     if growth.is_update:
         return (
-            f"`{growth.name}` is copied in every iteration of a loop, to write some of its rows: an operation starts "
-            "each time, and the work grows with the size of the tensor"
+            f"`{growth.name}` is copied in every iteration of a loop just to write some of its rows: each iteration "
+            "starts an operation whose work grows with the size of the tensor"
         )
     copied = "copied to the host and joined by NumPy" if growth.on_host else "copied"
     return (

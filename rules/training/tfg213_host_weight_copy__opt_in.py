@@ -99,9 +99,10 @@ class HostWeightCopy(Rule):
                 Prediction(
                     "slowdown",
                     ("gpu",),
-                    basis="the copy alone takes 3 to 40 times an assignment on a CPU, 17 to 98 times on an H200",
+                    basis="the copy alone takes 3 to 40 times as long as an assignment on a CPU, "
+                    "and 17 to 98 times on an H200",
                 ),
-                help="`assign` each variable from the other's in a function under `@tf.function`",
+                help="`assign` the other model's variables one by one in a function under `@tf.function`",
                 notes=tuple(notes),
                 fix=assigned(copy),
                 subject=copy,

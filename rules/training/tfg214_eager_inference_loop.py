@@ -32,7 +32,7 @@ _PREDICTION = Prediction(
     ("inference",),
     low=1.1,
     high=50.0,
-    basis="networks on a row or frame at a time: 5.1 to 15 times on an H200 GPU, the range on a CPU",
+    basis="networks on one row or frame at a time: 5.1 to 15 times on an H200 GPU; the range was measured on a CPU",
 )
 
 
@@ -149,8 +149,8 @@ class EagerInferenceLoop(Rule):
 _HELP = "call the model in a function under `@tf.function`, and give it tensors or arrays"
 _HELP_WITH_SHAPES = (
     "call the model in a function under `@tf.function(reduce_retracing=True)`, and give it tensors: without that "
-    "argument each new shape is traced, which takes longer than it saves. Where the model asks for `x.shape`, "
-    "`tf.shape(x)` gives lengths that change"
+    "argument each new shape is traced, which takes longer than it saves. If the model reads `x.shape`, use "
+    "`tf.shape(x)` for dimensions that change"
 )
 
 

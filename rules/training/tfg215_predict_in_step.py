@@ -260,7 +260,8 @@ def _help(model: Model, call: Invocation, method: str, of_batch: str) -> str:
     )
     if size is not None and not call.path:
         rows = call.root_file.code(size)
-        return f"one `{method}` of all rows with `batch_size={rows}` does it all; for single slices use `{of_batch}`"
+        once = f"one `{method}` of all rows with `batch_size={rows}` replaces all calls"
+        return f"{once}; for single slices use `{of_batch}`"
     if batches is not None and batches.is_certain and not call.path:
         return f"one `{method}` of the whole dataset runs all batches; for single ones use `{of_batch}`"
     return f"use `{of_batch}`, or call the model in a function under `@tf.function`"
@@ -292,7 +293,7 @@ _PREDICTION = Prediction(
     ("inference",),
     low=1.5,
     high=100.0,
-    basis="small dense networks on a CPU, `predict` against `predict_on_batch`; less with large ones",
+    basis="small dense networks on a CPU, `predict` against `predict_on_batch`; less for large networks",
 )
 _WORKLOAD = Workload(
     before="""

@@ -139,7 +139,8 @@ _PREDICTION = Prediction(
     ("eager",),
     low=10.0,
     high=400.0,
-    basis="64 rows, SparseCategoricalAccuracy and MeanSquaredError, on a CPU; of the loop, not of the program",
+    basis="64 rows, SparseCategoricalAccuracy and MeanSquaredError, on a CPU; "
+    "the factor is for the loop, not for the program",
 )
 _WORKLOAD = Workload(
     before="""

@@ -183,17 +183,22 @@ def _without_effect(late: LateSetting) -> Finding:
     fixing, training = late.fixing, late.training
     is_custom = training.kind == "step"
     if fixing.kind == "compile":
-        reason, note = "Keras 2 reads it in `compile`, and none follows", "here Keras reads which weights are trained"
+        reason = "Keras 2 reads it in `compile`, and no `compile` follows"
+        note = "here Keras determines which weights are trained"
     else:
-        reason = "the step is traced already" if is_custom else "`fit` has traced its step, and no `compile` follows"
-        note = "the first of these steps reads which weights are trained"
+        reason = (
+            "the step has already been traced" if is_custom else "`fit` has traced its step, and no `compile` follows"
+        )
+        note = "the first of these steps determines which weights are trained"
     goes_on = "not trained" if late.setting.value else "trained as before"
     is_new = "trace another step" if is_custom else "compile the model again"
     return Finding(
         late.setting.file,
         late.setting.node,
         f"`{_code(late)}` has no effect: {reason}; the weights are {goes_on}",
-        Prediction("wrong-result", ("traced",), basis="the weights before and after; measured with 2.15 and 2.21"),
+        Prediction(
+            "wrong-result", ("traced",), basis="the weights before and after; measured with TensorFlow 2.15 and 2.21"
+        ),
         help=f"{is_new} after this, with a new optimizer",
         notes=(
             Note(fixing.file, fixing.node, note),
@@ -210,12 +215,14 @@ def _never_trained(late: LateSetting) -> Finding:
         late.setting.node,
         f"`{_code(late)}` comes before the first step of `{name}`, where Keras 3 reads it (Keras 2 read it in "
         "`compile`): the steps do not train what is frozen here",
-        Prediction("wrong-result", ("traced",), basis="the weights of a GAN before and after; measured with 2.21"),
+        Prediction(
+            "wrong-result", ("traced",), basis="the weights of a GAN before and after; measured with TensorFlow 2.21"
+        ),
         help=f"set `{name}.trainable = True` right before each step of `{name}`, and `False` before each step of the "
         "model that contains it",
         notes=(
-            Note(late.fixing.file, late.fixing.node, "Keras 3 does not read here which weights are trained"),
-            Note(training.file, training.node, "it reads it here, in the first step"),
+            Note(late.fixing.file, late.fixing.node, "Keras 3 does not determine here which weights are trained"),
+            Note(training.file, training.node, "it does so here, in the first step"),
         ),
     )
 
@@ -228,13 +235,15 @@ def _in_callback(file: File, setting: CallbackSetting) -> Finding:
             "`compile` in the middle of `fit` takes away the step that `fit` runs: the next batch raises (TypeError: "
             "'NoneType' object is not callable)"
         )
-        prediction = Prediction("crash", ("training",), basis="a callback that compiles, measured with 2.15 and 2.21")
-        notes.append(Note(file, setting.target, "this does not count before the model is compiled"))
+        prediction = Prediction(
+            "crash", ("training",), basis="a callback that compiles, measured with TensorFlow 2.15 and 2.21"
+        )
+        notes.append(Note(file, setting.target, "this has no effect until the model is compiled again"))
     else:
         node = setting.target
         goes_on = "what is frozen stays so" if setting.value else "the weights are trained as before"
         text = f"`{file.code(node)} = {setting.value}` has no effect in the middle of `fit`: {goes_on}"
-        basis = "the weights in each epoch, measured with 2.15 and 2.21"
+        basis = "the weights in each epoch, measured with TensorFlow 2.15 and 2.21"
         prediction = Prediction("wrong-result", ("traced",), basis=basis)
     return Finding(
         file,

@@ -83,13 +83,15 @@ class OptimizerOfTwoModels(Rule):
             yield Finding(
                 step.file,
                 step.second,
-                f"this optimizer is built for the weights of another model, which it updates before: here it raises "
+                "this optimizer is built for the weights of another model, which it has updated first: here it raises "
                 f"({raised})",
-                Prediction("crash", ("training",), basis="the second `apply_gradients`, measured with 2.15 and 2.21"),
+                Prediction(
+                    "crash", ("training",), basis="the second `apply_gradients`, measured with TensorFlow 2.15 and 2.21"
+                ),
                 help="make an optimizer for each model, or update both in one call: "
                 "`zip(gradients, one.trainable_variables + other.trainable_variables)`",
                 notes=(
-                    Note(step.made.file, step.made.node, "the one optimizer is made here"),
+                    Note(step.made.file, step.made.node, "the shared optimizer is made here"),
                     Note(step.file, step.first, "it is built for this model"),
                 ),
             )
@@ -101,10 +103,10 @@ class OptimizerOfTwoModels(Rule):
                 compiling.node,
                 f"this optimizer is built for the weights of another model, which it has trained: {when} training "
                 f"raises ({raised})",
-                Prediction("crash", ("training",), basis="the second `fit`, measured with 2.15 and 2.21"),
+                Prediction("crash", ("training",), basis="the second `fit`, measured with TensorFlow 2.15 and 2.21"),
                 help="make a new optimizer for each model, next to where the model is made",
                 notes=(
-                    Note(shared.made.file, shared.made.node, "the one optimizer is made here"),
+                    Note(shared.made.file, shared.made.node, "the shared optimizer is made here"),
                     Note(training.file, training.node, "this trains a second model with it"),
                 ),
             )

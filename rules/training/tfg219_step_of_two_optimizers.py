@@ -172,14 +172,14 @@ def _finding(step: _Step, when: str) -> Finding:
     return Finding(
         file,
         step.given,
-        f"`{text}` gets another optimizer than in its first call, and may not create its variables any more: {when} it "
-        "raises (ValueError: tf.function only supports singleton tf.Variables)",
-        Prediction("crash", ("training",), basis="the second optimizer, measured with 2.15 and 2.21"),
-        help="build each optimizer before: `optimizer.build(model.trainable_variables)`; or make a `tf.function` for "
-        "each, in a function that gets the model and its optimizer",
+        f"`{text}` gets a different optimizer from that of its first call, and can no longer create variables "
+        f"for it: {when} it raises (ValueError: tf.function only supports singleton tf.Variables)",
+        Prediction("crash", ("training",), basis="the second optimizer, measured with TensorFlow 2.15 and 2.21"),
+        help="build each optimizer beforehand: `optimizer.build(model.trainable_variables)`; or make a `tf.function` "
+        "for each, in a function that gets the model and its optimizer",
         notes=(
             Note(step.optimizer.file, step.optimizer.node, "the optimizer is made here"),
-            Note(step.traced.file, step.traced.node, "the one `tf.function`"),
+            Note(step.traced.file, step.traced.node, "the shared `tf.function`"),
         ),
     )
 

@@ -123,7 +123,7 @@ def _fits(model: Model) -> Iterator[Finding]:
         yield Finding(
             model.file,
             data,
-            f"{compiles} again for each of the many shapes that the batches of `{model.file.code(data)}` have",
+            f"{compiles} again for each of the different shapes of the batches of `{model.file.code(data)}`",
             _PREDICTION if reason == "asked" else _BY_ITSELF,
             help="pad to one length, or to a few (`padded_shapes`); or `jit_compile=False` in `compile`",
         )
@@ -136,8 +136,8 @@ def _option(model: Model) -> str:
 _RENAMED_IN = (2, 9)
 _HELP = "make it `@tf.function({}=True)`, give it an `input_signature` with `None` for the length, or pad to one length"
 _HELP_COMPILED = (
-    "pad to one length, or to a few: XLA compiles for each shape, also where a trace serves several; without "
-    "`jit_compile=True`, `reduce_retracing=True` needs two traces"
+    "pad to one length, or to a few: XLA compiles for each shape, even if one trace serves several shapes; without "
+    "`jit_compile=True`, two traces are enough with `reduce_retracing=True`"
 )
 _PREDICTION = Prediction(
     "slowdown",

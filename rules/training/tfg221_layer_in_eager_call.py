@@ -113,7 +113,8 @@ _SLOW = Prediction(
     ("training", "inference"),
     low=1.0,
     high=20.0,
-    basis="the call alone takes 1.4 (`UpSampling2D`) to 18 times (`Dropout`) as long as one that is kept, on a CPU",
+    basis="the call alone takes 1.4 (`UpSampling2D`) to 18 times (`Dropout`) as long as with a layer that is kept, "
+    "on a CPU",
 )
 _TRAINED = Workload(
     before="""

@@ -66,7 +66,9 @@ class OneStepEpochs(Rule):
 
         for fit in model.once(EpochLengths).of_one_step():
             also = " and validates" if fit.validation is not None else ""
-            text = f"each of these {fit.epochs:,} epochs is one step{also}: a GPU waits while an epoch is set up"
+            text = (
+                f"each of these {fit.epochs:,} epochs has only one step{also}: a GPU waits while each epoch is set up"
+            )
             notes = [Note(model.file, fit.reason, "so an epoch has one step")]
             if fit.validation is not None:
                 notes.append(Note(model.file, fit.validation, "a whole `evaluate` after each step"))

@@ -66,9 +66,9 @@ class WorkInBatchHook(Rule):
                 work.node,
                 f"{work.text} at every batch of `fit`: the next step waits for it",
                 _PREDICTION,
-                help="do it in `on_epoch_end`, or in some batches only: `if batch % 100 == 0`"
+                help="do it in `on_epoch_end`, or only after some batches: `if batch % 100 == 0`"
                 if work.hook is not None
-                else 'give `save_freq="epoch"`, or a number of batches that takes minutes',
+                else 'use `save_freq="epoch"`, or a number of batches that takes minutes',
                 notes=(*notes, *notes_on(work.path)),
             )
 

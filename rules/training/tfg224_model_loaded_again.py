@@ -19,7 +19,8 @@ _MAKING = (*FITTING_METHODS, "save", "clear_session")
 
 
 _BASIS = (
-    "`load_model` and `predict` of a row: 1.6 (two dense layers) to 17 times `predict` alone (MobileNetV2), on a CPU"
+    "`load_model` and `predict` of one row took 1.6 (two dense layers) to 17 times (MobileNetV2) as long as `predict` "
+    "alone, on a CPU"
 )
 
 
@@ -184,10 +185,10 @@ def _finding(load: Origin, invocation: Invocation, text: str) -> Finding:
         load.call,
         "the same model is loaded again for each `predict`: each time its layers are built and its graph is traced",
         Prediction("slowdown", ("inference",), low=1.2, high=100.0, basis=_BASIS),
-        help="load it once, before",
+        help="load it once, before the loop or the requests",
         notes=(
             Note(invocation.root_file, invocation.root, text),
-            Note(invocation.file, invocation.call.func.attr, "it predicts here"),
+            Note(invocation.file, invocation.call.func.attr, "its `predict` is here"),
             *notes_on(invocation.path),
         ),
     )

@@ -308,7 +308,7 @@ def test_the_help_of_a_step_says_what_needs_one_shape(tmp_path: Path) -> None:
     code += "for part, aim in lengths():\n    fit_one(part, aim)\n"
     ((_, finding),) = [one for one in findings(code, tmp_path) if one[0].code == "TFG202"]
     assert finding.fix is None
-    assert "the shape of what it is given changes, and `part.shape`" in (finding.help or "")
+    assert "the shape of what it is given changes, but `part.shape`" in (finding.help or "")
 
 
 def test_verify_measures_what_serves_all_shapes(tmp_path: Path) -> None:

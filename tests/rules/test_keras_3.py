@@ -344,7 +344,7 @@ def test_the_help_gives_what_must_be_given(tmp_path: Path) -> None:
     [help_text] = [
         one.help for rule, one in findings(HEAD + "tf.keras.layers.AvgPool3D()\n", tmp_path) if rule.code == "TFG717"
     ]
-    assert help_text == "give it what Keras 2 takes by itself: `pool_size=(2, 2, 2)`"
+    assert help_text == "pass the default of Keras 2: `pool_size=(2, 2, 2)`"
 
 
 def test_what_a_class_of_the_program_has_is_not_gone(tmp_path: Path) -> None:

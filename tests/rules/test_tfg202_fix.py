@@ -69,8 +69,8 @@ MENDED = {
 }
 MENDED["layer of the project"] = MENDED["layer of the project"].replace("model = Net()", "net = Net()")
 NOT_MENDED = {
-    "print": (STEP + "    print(loss)\n" + LOOP, "`print` in it would run only while it is traced"),
-    "list": ("seen = []\n" + STEP + "    seen.append(1)\n" + LOOP, "it changes `seen`"),
+    "print": (STEP + "    print(loss)\n" + LOOP, "`print` in the code would run only during tracing"),
+    "list": ("seen = []\n" + STEP + "    seen.append(1)\n" + LOOP, "the code changes `seen`"),
     "counter": ("n = 0\n" + STEP.replace(":\n", ":\n    global n\n    n += 1\n", 1) + LOOP, "`n`"),
     "attribute": (
         CLASS.replace("        return loss", "        self.last = loss\n        return loss") + RUN,
@@ -79,7 +79,7 @@ NOT_MENDED = {
     "attribute that changes": (CLASS + "            self.rate *= 0.9\n" + RUN, "`self.rate` changes"),
     "variable": (STEP + "    c = tf.Variable(0.0)\n" + LOOP, "tf.Variable"),
     "optimizer": (STEP.replace("    grads", "    optimizer = keras.optimizers.SGD()\n    grads") + LOOP, "optimizer"),
-    "NumPy": (STEP + "    return np.mean(loss)\n" + LOOP, "`np.mean` in it would run only while it is traced"),
+    "NumPy": (STEP + "    return np.mean(loss)\n" + LOOP, "`np.mean` in the code would run only during tracing"),
     "random": (STEP.replace("model(x, ", "model(x + np.random.normal(), ") + LOOP, "np.random.normal"),
     "clock": ("import time\n" + STEP + "    return time.time()\n" + LOOP, "time.time"),
     "number that changes": (
@@ -88,7 +88,7 @@ NOT_MENDED = {
         "`i` is a Python number that a loop changes",
     ),
     "plot": ("import matplotlib.pyplot as plt\n" + STEP + "    plt.plot(loss)\n" + LOOP, "`plt.plot`"),
-    "float": (STEP + "    return float(loss)\n" + LOOP, "`float` in it needs a value"),
+    "float": (STEP + "    return float(loss)\n" + LOOP, "`float` in the code needs a value"),
     "model bound again": (
         STEP + LOOP + "model = keras.Sequential([keras.layers.Dense(1)])\n" + LOOP,
         "`model` changes",

@@ -284,7 +284,7 @@ def test_read_in_another_file(tmp_path: Path) -> None:
     assert finding.file.source.path.name == "players.py"
     assert finding.file.code(finding.node) == "step(x, y).numpy()"
     assert [note.message for note in finding.notes] == [
-        "the loop of the steps",
+        "the loop over the steps",
         "calls `learn`",
         "no fix: a function that the loop calls reads it, and may need it",
     ]
@@ -301,7 +301,7 @@ def test_one_finding_a_loop(tmp_path: Path) -> None:
     code = HEAD + LOOP + "    print(loss.numpy())\n    losses.append(float(loss))\n"
     ((_, finding),) = [(r, f) for r, f in findings(code, tmp_path) if r.code == "TFG209"]
     assert [n.file.code(n.node) for n in finding.notes][1:] == ["float(loss)", "losses.append(float(loss))"]
-    assert finding.notes[-1].message == "no fix: this does more than show the value"
+    assert finding.notes[-1].message == "no fix: this does more than display the value"
 
 
 @pytest.mark.parametrize(("steps", "is_fixed"), [("range(1, 101)", False), ("range(5000)", True)])

@@ -647,7 +647,7 @@ def test_one_finding_a_loop(tmp_path: Path) -> None:
     assert [note.message for note in finding.notes] == [
         "the loop that repeats it",
         "this one runs eagerly, too",
-        "no fix: `[x, t]` is another Python value in each call: each would be traced",
+        "no fix: `[x, t]` is a different Python value in each call, so each call would be traced",
     ]
     assert "reduce_retracing" not in finding.help, "each sample is as large as the one before"
 

@@ -79,7 +79,7 @@ def test_is_silent(code: str, tmp_path: Path) -> None:
 def test_the_load_is_named(tmp_path: Path) -> None:
     """Protects the place: the call that loads, with notes on what repeats it and on the `predict`."""
     (finding,) = [f for rule, f in findings(HEAD + FOUND["for each request"], tmp_path) if rule.code == "TFG224"]
-    assert [note.message for note in finding.notes] == ["for each request", "it predicts here"]
+    assert [note.message for note in finding.notes] == ["for each request", "its `predict` is here"]
 
 
 @pytest.mark.slow

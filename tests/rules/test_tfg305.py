@@ -161,9 +161,9 @@ def test_what_is_said(tmp_path: Path) -> None:
     def said(name: str) -> list[str]:
         return [f.message for rule, f in findings(HEAD + LOOPING[name][0], tmp_path) if rule.code == "TFG305"]
 
-    start = "this function loops in Python for every element, and one thread at a time may run Python"
+    start = "this function loops in Python for every element, and only one thread at a time can run Python"
     assert said("on one thread") == [start]
-    assert said("in threads") == [f"{start}: `num_parallel_calls` gains almost nothing"]
+    assert said("in threads") == [f"{start}, so `num_parallel_calls` gains almost nothing"]
 
 
 def test_the_replacement_is_clean(tmp_path: Path) -> None:

@@ -225,7 +225,7 @@ def test_the_table_adds_up(tmp_path: Path) -> None:
     assert f"{64 * outputs:,}" in rows[3]
     assert "at a batch size of 64" in rows[3]
     assert "workspace" in rows[4]
-    assert first.startswith("by this estimate batches of up to 31 fit")
+    assert first.startswith("by this estimate, batch sizes of up to 31 fit")
     assert "about 2.0 GiB" in finding.message
     assert "1.0 GiB of `gpu-memory`" in finding.message
 
@@ -246,7 +246,7 @@ SLOTS = {
 @pytest.mark.parametrize("optimizer", SLOTS)
 def test_slots_of_optimizers(optimizer: str, tmp_path: Path) -> None:
     (finding,) = of_404(NET + f"model = build()\nmodel.compile(loss='mse', optimizer={optimizer})\n" + FIT, tmp_path)
-    assert f": {SLOTS[optimizer]} for each that is trained" in finding.help
+    assert f": {SLOTS[optimizer]} for each trainable parameter" in finding.help
 
 
 # The setting.
@@ -257,7 +257,7 @@ def test_the_command_has_it_as_an_option_and_as_a_setting(tmp_path: Path, tflint
     (tmp_path / "train.py").write_text(COMPILED + FIT)
     assert "TFG404" not in tflint("check", "--isolated").stdout
     by_option = tflint("check", "--isolated", "--gpu-memory", "1GiB").stdout
-    assert "help: by this estimate batches of up to 31 fit" in by_option
+    assert "help: by this estimate, batch sizes of up to 31 fit" in by_option
     assert "\n     parameters " in by_option
     (tmp_path / "pyproject.toml").write_text('[tool.tflint-gpu]\ngpu-memory = "1 GiB"\n')
     assert "TFG404" in tflint("check").stdout

@@ -63,61 +63,64 @@ def _of_few_steps(code: str) -> str:
 LEFT_TO_PYTHON = {
     "a text with a format": (
         "away = tf.reduce_mean(tf.abs(net(p) - h))\naway * len(f'{away:.3f}')",
-        "it formats `away`, a tensor, which raises",
+        "the code formats `away`, a tensor, which raises",
     ),
     "a text of several": (
         "near, far = tf.reduce_min(net(p) - h), tf.reduce_max(net(p) - h)\n(far - near) * len('%s: %.2f' % (1, near))",
-        "it formats `near`, a tensor, which raises",
+        "the code formats `near`, a tensor, which raises",
     ),
     "comprehension": (
         "guess = net(p)\ntf.reduce_mean([tf.reduce_sum(row**2) for row in guess])",
-        "a comprehension in it iterates over `guess`",
+        "a comprehension in the code iterates over `guess`",
     ),
     "comprehension over an argument": (
         "tf.add_n([tf.reduce_sum(net(row[None])) for row in p])",
-        "a comprehension in it iterates over `p`",
+        "a comprehension in the code iterates over `p`",
     ),
     "dictionary": (
         "tf.add_n(list({k: r for k, r in enumerate(net(p) - h)}.values()))[0]",
-        "`enumerate` in it iterates over `net(p) - h`",
+        "`enumerate` in the code iterates over `net(p) - h`",
     ),
     "unpacked": (
         "(mean,) = tf.reduce_mean(tf.square(net(p) - h), axis=0)\nmean",
-        "it unpacks `tf.reduce_mean(tf.square(net(p) - h), axis=0)`",
+        "the code unpacks `tf.reduce_mean(tf.square(net(p) - h), axis=0)`",
     ),
     "shape unpacked": (
         "rows, columns = tf.shape(p)\ndistance(h, net(p)) / tf.cast(rows, tf.float32)",
-        "it unpacks `tf.shape(p)`",
+        "the code unpacks `tf.shape(p)`",
     ),
     "rows unpacked": (
         "total = 0.0\nfor (value,) in net(p):\n    total += value**2\ntotal",
-        "`for` in it iterates over `net(p)`",
+        "`for` in the code iterates over `net(p)`",
     ),
-    "stars": ("tf.add_n([*tf.square(net(p) - h)])[0]", "`*` in it iterates over `tf.square(net(p) - h)`"),
-    "star of a call": ("tf.add_n(list(zip(*(net(p) - h)))[0])", "`*` in it iterates over"),
+    "stars": ("tf.add_n([*tf.square(net(p) - h)])[0]", "`*` in the code iterates over `tf.square(net(p) - h)`"),
+    "star of a call": ("tf.add_n(list(zip(*(net(p) - h)))[0])", "`*` in the code iterates over"),
     "enumerate": (
         "total = 0.0\nfor k, row in enumerate(net(p)):\n    total += tf.reduce_sum(row * row)\ntotal",
-        "`enumerate` in it iterates over `net(p)`",
+        "`enumerate` in the code iterates over `net(p)`",
     ),
     "zip": (
         "total = 0.0\nfor row, truth in zip(net(p), h):\n    total += tf.reduce_sum((row - truth) ** 2)\ntotal",
-        "`zip` in it iterates over `net(p)`",
+        "`zip` in the code iterates over `net(p)`",
     ),
-    "sum": ("tf.reduce_sum(sum(tf.square(net(p) - h)))", "`sum` in it iterates over"),
-    "max": ("tf.reduce_sum(max(tf.reshape(tf.square(net(p) - h), [-1])))", "`max` in it iterates over"),
-    "max of two": ("max(distance(h, net(p)), 0.01)", "`max` in it compares tensors"),
-    "max of parts": ("max(tf.split(tf.reduce_sum(tf.square(net(p) - h), 0), 1))", "`max` in it compares tensors"),
-    "map": ("tf.add_n(list(map(tf.reduce_sum, tf.square(net(p) - h))))", "`map` in it iterates over"),
+    "sum": ("tf.reduce_sum(sum(tf.square(net(p) - h)))", "`sum` in the code iterates over"),
+    "max": ("tf.reduce_sum(max(tf.reshape(tf.square(net(p) - h), [-1])))", "`max` in the code iterates over"),
+    "max of two": ("max(distance(h, net(p)), 0.01)", "`max` in the code compares tensors"),
+    "max of parts": ("max(tf.split(tf.reduce_sum(tf.square(net(p) - h), 0), 1))", "`max` in the code compares tensors"),
+    "map": ("tf.add_n(list(map(tf.reduce_sum, tf.square(net(p) - h))))", "`map` in the code iterates over"),
     "reversed": ("tf.add_n(list(reversed(tf.square(net(p) - h))))[0]", "in it iterates over `reversed("),
-    "in": ("error = distance(h, net(p))\nerror * (2.0 if error in [1.0, 2.0] else 1.0)", "`in` in it compares tensors"),
+    "in": (
+        "error = distance(h, net(p))\nerror * (2.0 if error in [1.0, 2.0] else 1.0)",
+        "`in` in the code compares tensors",
+    ),
     "index": ("distance(h, net(p)) * [1.0, 2.0, 3.0, 4.0][tf.argmax(p[0])]", "takes an element by a tensor"),
     "length of a mask": (
         "kept = tf.boolean_mask(net(p), h[:, 0] > 0)\ntf.reduce_sum(kept**2) / max(1, len(kept))",
-        "`len(kept)` in it is no number while it is traced",
+        "`len(kept)` in the code is not a number during tracing",
     ),
     "shape of a mask": (
         "kept = tf.boolean_mask(net(p), h[:, 0] > 0)\ntf.reduce_sum(kept**2) / kept.shape[0]",
-        "`kept.shape` in it has None for the number of rows",
+        "`kept.shape` in the code has None for the number of rows",
     ),
     "test of a mask": (
         "none = tf.boolean_mask(net(p), h[:, 0] > 9).shape[0] == 0\ndistance(h, net(p)) * (0.5 if none else 1.0)",
@@ -126,15 +129,15 @@ LEFT_TO_PYTHON = {
     "shape of where": ("distance(h, net(p)) / tf.where(h[:, 0] > 0).shape[0]", "has None for the number of rows"),
     "shape of unique": (
         "kinds, _ = tf.unique(tf.cast(h[:, 0] > 0, tf.int32))\ndistance(h, net(p)) / kinds.shape[0]",
-        "`kinds.shape` in it has None for the number of rows",
+        "`kinds.shape` in the code has None for the number of rows",
     ),
     "index by a mask": (
         "wrong = tf.square(net(p) - h)\nsmall = wrong[wrong < 2.0]\ntf.reduce_sum(small) / small.shape[0]",
-        "`small.shape` in it has None for the number of rows",
+        "`small.shape` in the code has None for the number of rows",
     ),
-    "name": ("tf.sqrt(distance(h, net(p)), tf.float32)", "the second argument of `tf.sqrt` in it is a name"),
-    "NumPy of a tensor": ("tf.reduce_mean(net(p) * np.ones_like(h))", "`np.ones_like` in it would run only"),
-    "math of a tensor": ("distance(h, net(p)) * math.exp(h[0, 0])", "`math.exp` in it would run only"),
+    "name": ("tf.sqrt(distance(h, net(p)), tf.float32)", "the second argument of `tf.sqrt` in the code is a name"),
+    "NumPy of a tensor": ("tf.reduce_mean(net(p) * np.ones_like(h))", "`np.ones_like` in the code would run only"),
+    "math of a tensor": ("distance(h, net(p)) * math.exp(h[0, 0])", "`math.exp` in the code would run only"),
 }
 HELPERS = {
     "comprehension": "def spread(rows):\n    return tf.add_n([tf.reduce_sum(row * row) for row in rows])\n",
@@ -172,7 +175,7 @@ def test_it_prevents_the_fix_of_what_gets_drawn_arrays(loop: str, given: str, tm
     """Protects programs whose arrays a generator of NumPy draws: traced, they are tensors like all others."""
     loss = f"kept = [tf.reduce_sum(row) for row in {given}]\ndistance(h, net(p)) + 0.1 * tf.add_n(kept)"
     code = f"{step(loss)}\nfor epoch in range(40):\n{textwrap.indent(loop, '    ')}\n"
-    assert_left_with_a_reason(code, f"a comprehension in it iterates over `{given}`", tmp_path)
+    assert_left_with_a_reason(code, f"a comprehension in the code iterates over `{given}`", tmp_path)
 
 
 RAGGED = (
@@ -206,7 +209,7 @@ def test_it_prevents_the_fix_of_what_gets_dense_tensors_of_ragged_ones(made: str
 @pytest.mark.parametrize("helper", HELPERS.values(), ids=HELPERS)
 def test_it_prevents_the_fix_in_helpers(helper: str, tmp_path: Path) -> None:
     code = helper + step("spread(net(p) - h)") + over()
-    assert_left_with_a_reason(code, "`rows`, a tensor, which raises while it is traced", tmp_path)
+    assert_left_with_a_reason(code, "`rows`, a tensor, which raises during tracing", tmp_path)
 
 
 LAYERS = {

@@ -91,7 +91,7 @@ CASES = {  # the rule, the program, and what its reason names
         + "def judge(depth):\n    fresh = tf.keras.Sequential([tf.keras.layers.Dense(depth)])\n"
         + "    for page, _ in pages:\n        seen.append(fresh(page))\n"
         + "for depth in range(3):\n    judge(depth)\n",
-        "creates variables for the first only",
+        "can create variables only for the first one",
     ),
     "what a layer reads": (
         "TFG207",
@@ -143,7 +143,7 @@ CASES = {  # the rule, the program, and what its reason names
         HEAD + "from typing import NamedTuple\n\n\nclass Told(NamedTuple):\n    scores: object\n    words: str\n\n\n"
         "class Teller(tf.keras.Model):\n    def call(self, page):\n        return Told(2 * page, words='none')\n\n\n"
         "teller = Teller()\nfor page, _ in pages:\n    told = teller(page)\n    seen.append(told.words + 'x')\n",
-        "it returns `'none'`, which is no tensor",
+        "the code returns `'none'`, which is not a tensor",
     ),
     "a loss that sums from then on": (
         "TFG202",
@@ -198,7 +198,7 @@ CASES = {  # the rule, the program, and what its reason names
         + "import itertools\n\n\nclass Paced(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
         "        self.paces = itertools.cycle([1.0, 2.0])\n\n    def call(self, page):\n        return page * next(self.paces)\n"
         "\n\npaced = Paced()\nfor page, _ in pages:\n    seen.append(paced(page))\n",
-        "`next(self.paces)` in it would run only while it is traced",
+        "`next(self.paces)` in the code would run only during tracing",
     ),
     "what a partial hands on": (
         "TFG202",
@@ -294,7 +294,7 @@ def test_defaults_that_change_keep_a_function_from_a_trace(
         f"\nfor turn in range(3):\n    for page, goal in pages:\n        learn(page, goal)\n    {change}\n"
     )
     ((_, finding),) = [pair for pair in findings(program, tmp_path) if pair[0].code == "TFG202"]
-    assert f"or `learn` itself, after you fix this: {reason}" in finding.help
+    assert f"or `learn` itself under it after you fix this: {reason}" in finding.help
 
 
 def test_what_is_set_before_all_calls_prevents_nothing(tmp_path: Path) -> None:

@@ -285,6 +285,6 @@ def alternatives(name: str) -> str:
     """What to use on tensors instead of a NumPy function."""
     known = COUNTERPARTS.get(name)
     if known is None:
-        return "use TensorFlow's or keras.ops' own function, which works on tensors"
+        return "use the function of the same kind in TensorFlow or keras.ops, which works on tensors"
     others = " or ".join(f"`{n}`" for n in (known.tensorflow, known.keras_ops) if n)
     return f"use {others}"

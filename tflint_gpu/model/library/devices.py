@@ -115,7 +115,7 @@ def device_problem(text: str) -> tuple[str, str] | None:
     """A device string and why it does not parse, None where it does or where a plug-in may know it."""
     spec = parse_device(text)
     if spec.bad_number is not None:
-        return text, f"`{spec.bad_number}` is no number"
+        return text, f"`{spec.bad_number}` is not a number"
     if spec.unknown is not None and not is_pluggable(spec.unknown):
         return text, f"unknown attribute `{spec.unknown}`"
     return None

@@ -189,15 +189,19 @@ class Estimate:
     def table(self) -> str:
         """The estimate, a line for each part."""
         parts = self.sizes
-        sparse = "those of embeddings are sparse, and left out" if parts.has_sparse else ""
+        sparse = "gradients of embeddings are sparse and left out" if parts.has_sparse else ""
         rows = [
             ("parameters", parts.parameters, ""),
             ("gradients", parts.gradients, sparse),
-            ("optimizer slots", parts.slots, f"{self.optimizer.name}: {self.optimizer.slots} for each that is trained"),
+            (
+                "optimizer slots",
+                parts.slots,
+                f"{self.optimizer.name}: {self.optimizer.slots} for each trainable parameter",
+            ),
             ("activations", parts.activations, f"at a batch size of {parts.batch_size}"),
         ]
         lines = [_row(name, f"{held.count:,}", as_bytes(held.size), remark) for name, held, remark in rows]
-        lines.append(_row("together", "", as_bytes(parts.total), "workspace, data and fragmentation are left out"))
+        lines.append(_row("total", "", as_bytes(parts.total), "workspace, data and fragmentation are left out"))
         return "\n".join(lines)
 
 

@@ -135,16 +135,16 @@ def outline_of_function(
     moved = [statement for line in region for statement in file.python_statements(line)]
     used = {name for statement in moved for node in ast.walk(statement) for name in _named(node)}
     if not own or own[0].name != function.name.value:
-        raise NotMovable("only libcst takes the file for Python")
+        raise NotMovable("only libcst can parse the file, Python cannot")
     if outer := declarations(own[0].body) & bound_in(moved):
-        raise NotMovable(f"`{min(outer)}` is of another scope")
+        raise NotMovable(f"`{min(outer)}` belongs to another scope")
     as_method = as_method and file.tree.class_of(function) is not None
     if as_method and (function.decorators or not function.params.params):
-        raise NotMovable("it is no plain method")
+        raise NotMovable("it is not an ordinary method")
     if not as_method and (
         of_class := {name for name in used if name == "super" or (name.startswith("__") and not name.endswith("__"))}
     ):
-        raise NotMovable(f"`{min(of_class)}` means another thing outside of the class")
+        raise NotMovable(f"`{min(of_class)}` means something else outside the class")
     names = {name for node in own for name in parameters(node.args) | bound_in(node.body)} - declarations(own[0].body)
     if as_method:
         return _written(file, function, region, names, hoists=True, owner=function.params.params[0].name.value)
@@ -163,7 +163,7 @@ def _region(
     region = step_region(file, around, tape, updates, is_short=is_short)
     if not region:
         names = ", ".join(f"`{name}`" for name in sorted(updates))
-        raise NotMovable(f"none of {names} comes after the tape in the block that begins with it")
+        raise NotMovable(f"none of {names} comes after the tape in the same block")
     return region
 
 
@@ -204,7 +204,7 @@ def _written(
     tree = file.python_tree
     moved = [statement for line in region for statement in file.python_statements(line)]
     if tree is None or not local or not moved:
-        raise NotMovable("only libcst takes the file for Python")
+        raise NotMovable("only libcst can parse the file, Python cannot")
     first, last = moved[0].lineno, _end(moved)
     site = call_site(file, moved)
     outside = site.statements

@@ -96,11 +96,11 @@ class CallOutlines:
         above = file.tree.child(file.tree.module, called)
         spelling = None if above is None else file.imports.spelling("tf.function", above)
         if above is None or spelling is None:
-            raise NotMovable("`tf.function` has no name in this file")
+            raise NotMovable("this file imports no name through which `tf.function` can be written")
         if file.tree.inside(file.tree.calls, called):
             raise NotMovable(f"`{file.code(called)}` may give another model in each iteration")
         if any(arg.star for arg in call.args):
-            raise NotMovable("what the `*` in its arguments hands on is not known")
+            raise NotMovable("the arguments that `*` passes are not known")
         own = (dotted_name(called) or "model").rpartition(".")[2]
         own = "model" if own == "self" else own
         traced = _Traced(f"@{spelling.text}{options}", *_parameters(own, call.args), method)

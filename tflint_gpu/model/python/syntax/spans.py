@@ -199,7 +199,7 @@ class Spans:
         while stack:
             our, their = stack.pop()
             if our.__class__ is not their.__class__:
-                raise UnreadableSource("is read in two ways by Python and by libcst, so it was not checked")
+                raise UnreadableSource("is parsed differently by Python and by libcst, so it was not checked")
             start, end = spans[their]
             self._known[our] = start + shift, end + shift
             for name in (*CHILD_FIELDS[our.__class__], *_READ.get(our.__class__, ())):

@@ -77,15 +77,15 @@ class AskedTypes(Analysis):
         if trace.holds_value(value):
             return
         tells_arrays, tells_others = ("array" in types) != ("tensor" in types), bool(types & {"eager", "unknown"})
-        question = f"`{file.code(node)}` in it asks for the type of `{file.code(value)}`"
+        question = f"`{file.code(node)}` in the code checks the type of `{file.code(value)}`"
         if self.arrays.may_be_array(file, value):
             if tells_arrays or tells_others:
-                yield Blocker(file, node, f"{question}, an array, which is a tensor while it is traced")
+                yield Blocker(file, node, f"{question}, an array, which is a tensor during tracing")
         elif trace.holds_tensor(value):
             if tells_others:
-                yield Blocker(file, node, f"{question}, a tensor, which has another type while it is traced")
+                yield Blocker(file, node, f"{question}, a tensor, which has another type during tracing")
         elif tells_arrays:
-            yield Blocker(file, node, doubt="`{}` may be asked of an array, which is a tensor in a graph")
+            yield Blocker(file, node, doubt="`{}` may check the type of an array, which is a tensor in a graph")
 
     def _types(self, file: File, expr: Expression, depth: int = 0) -> Iterator[_Type]:
         """What kinds of types an expression names: `(list, np.ndarray)`, `float | None`."""

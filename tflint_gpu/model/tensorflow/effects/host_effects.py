@@ -76,7 +76,9 @@ class HostEffects(Analysis):
                     queue.append((called, converts and (self.converts_layers or not self._is_layer(called))))
             if len(queue) > EFFECT_FUNCTIONS.limit:
                 self.inference.meet(EFFECT_FUNCTIONS)
-                yield Blocker(reached.file, reached.node, doubt="it runs more functions than are looked at")
+                yield Blocker(
+                    reached.file, reached.node, doubt="the code runs more functions than the analysis examines"
+                )
                 return
 
     def _is_layer(self, function: Function) -> bool:
@@ -90,12 +92,12 @@ class HostEffects(Analysis):
                 yield from self._of_call(function, node, trace)
             elif isinstance(node, cst.Global | cst.Nonlocal):
                 names = ", ".join(f"`{item.name.value}`" for item in node.names)
-                yield Blocker(file, node, f"it writes {names}, which would happen only while it is traced")
+                yield Blocker(file, node, f"the code writes {names}, which would happen only during tracing")
             elif isinstance(node, cst.Assign | cst.AugAssign | cst.AnnAssign):
                 yield from self._of_assignment(function, node)
             elif isinstance(node, cst.If | cst.While | cst.IfExp | cst.Assert):
                 if not self._is_static(file, node.test) or trace.holds_tensor(node.test):
-                    yield Blocker(file, node.test, doubt="`{}` may be asked of a tensor")
+                    yield Blocker(file, node.test, doubt="the condition `{}` may depend on a tensor")
             elif isinstance(node, cst.With):
                 yield from (Blocker(file, i) for i in node.items if not self._is_of_tensorflow(file, i.item))
             elif is_first and isinstance(node, _UNTRACEABLE):
@@ -148,7 +150,7 @@ class HostEffects(Analysis):
                 return
             yield Blocker(file, func, _only_while_traced(file.code(func)) if is_host else "")
         elif method in HOST_READS | {"eval"} and not call.args:
-            yield Blocker(file, func, f"`.{method}()` in it needs a value, which no tensor has while it is traced")
+            yield Blocker(file, func, f"`.{method}()` in the code needs a value, which no tensor has during tracing")
         elif method not in COMPUTING_METHODS and not self._is_own_container(function, call):
             yield Blocker(file, func)
 
@@ -165,7 +167,9 @@ class HostEffects(Analysis):
             given = [arg.value for arg in call.args]
             is_static = all(self._is_static(file, argument) or trace.holds_value(argument) for argument in given)
             if not is_static or trace.holds_tensor(*given):
-                yield Blocker(file, call.func, f"`{name}` in it needs a value, which no tensor has while it is traced")
+                yield Blocker(
+                    file, call.func, f"`{name}` in the code needs a value, which no tensor has during tracing"
+                )
         elif name not in _BUILTINS:
             yield Blocker(file, call.func)
 
@@ -208,12 +212,12 @@ class HostEffects(Analysis):
         targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
         for target in (part for left in targets for part in walk(left)):
             if isinstance(target, cst.Attribute) and _is_target(file, target):
-                text = f"it sets `{file.code(target)}`, which would happen only while it is traced"
+                text = f"the code sets `{file.code(target)}`, which would happen only during tracing"
                 yield Blocker(file, target, text)
             elif isinstance(target, cst.Subscript) and not self.inference.must_be(
                 file, target.value, lambda o: _is_in(o.file, o.node, function) and not isinstance(o.node, cst.Param)
             ):
-                text = f"it changes `{file.code(target.value)}`, which would happen only while it is traced"
+                text = f"the code changes `{file.code(target.value)}`, which would happen only during tracing"
                 yield Blocker(file, target, text)
 
 
@@ -224,7 +228,7 @@ def _is_constant(origin: Origin) -> bool:
 
 
 def _only_while_traced(what: str) -> str:
-    return f"`{what}` in it would run only while it is traced"
+    return f"`{what}` in the code would run only during tracing"
 
 
 def _is_made_text(expr: Expression) -> bool:

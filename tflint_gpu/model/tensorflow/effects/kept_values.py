@@ -145,7 +145,7 @@ class KeptValues(Analysis):
                 read.add(spelling(node))
                 yield from self._of_attribute(function.file, node, order)
             elif isinstance(node, cst.Call) and self._takes_next(function, node):
-                text = f"`{function.file.code(node)}` in it would run only while it is traced"
+                text = f"`{function.file.code(node)}` in the code would run only during tracing"
                 yield Blocker(function.file, node, text)
 
     def _of_defaults(self, function: Function, order: RunOrder) -> Iterator[Blocker]:
@@ -265,7 +265,7 @@ class KeptValues(Analysis):
         if name in _OF_TRAINABLE:
             yield from self._empty_at_first(file, node, order)
             if any(self._matters(change, order) for change in self._writes("trainable", file)):
-                text = f"`trainable` is set later, and the graph would keep `{file.code(node)}` as it is at first"
+                text = f"`trainable` is set later, but the graph would keep the first value of `{file.code(node)}`"
                 yield Blocker(file, node, text)
             return
         named = [(change, change.place == "object") for change in self._writes(name, file)]
@@ -281,7 +281,9 @@ class KeptValues(Analysis):
     def _empty_at_first(self, file: File, read: cst.Attribute, order: RunOrder) -> Iterator[Blocker]:
         """The variables that a model of Keras 2 makes in a call that comes after they have been read."""
         if self.target.keras < 3 and read.attr.value != "trainable" and self._is_read_too_early(file, read, order):
-            text = f"`{file.code(read)}` has no variables before the model is called, and the graph would keep that"
+            text = (
+                f"`{file.code(read)}` has no variables before the model is called, and the graph would keep that state"
+            )
             yield Blocker(file, read, text)
 
     def _is_read_too_early(self, file: File, read: cst.Attribute, order: RunOrder) -> bool:
@@ -448,7 +450,7 @@ class KeptValues(Analysis):
         for file, setter in self._setters:
             is_same = bool(setter.args) and self._is_constant(setter.args[0].value)
             if order.lies_between(file, setter, is_the_same_each_time=is_same):
-                text = f"`{file.code(setter)}` is called later, and the graph would keep what was set before"
+                text = f"`{file.code(setter)}` is called later, but the graph would keep what was set before"
                 yield Blocker(file, setter, text)
         used = {kind for file, call in calls for kind in self._kinds_used(file, call)}
         if "model" in used:
@@ -544,12 +546,12 @@ def _is_named(node: Node) -> TypeGuard[cst.Name | cst.Attribute]:
 
 
 def _is_kept(text: str) -> str:
-    return f"`{text}` changes, and the graph would keep the value that it has at first"
+    return f"`{text}` changes, but the graph would keep its first value"
 
 
 def _may_be_kept(text: str, change: _Change) -> str:
     setter = change.file.code(change.node)
-    return f"`{setter}` may set `{text}`, and the graph would keep the value that it has at first"
+    return f"`{setter}` may set `{text}`, but the graph would keep its first value"
 
 
 def _allocates(value: Expression) -> bool:

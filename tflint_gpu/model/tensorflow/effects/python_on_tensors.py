@@ -22,7 +22,7 @@ from tflint_gpu.model.python.value_flow.origins import Context, Origin, Part
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.tracing.traces import Trace
 
-_RAISES = "which raises while it is traced"
+_RAISES = "which raises during tracing"
 _DISPLAYS = (cst.List, cst.Tuple, cst.Set, cst.ListComp, cst.GeneratorExp)
 _SHAPES = ("shape", "get_shape")
 _TAKES_ROWS = ("tf.gather", "tf.gather_nd")
@@ -48,20 +48,21 @@ class PythonOnTensors(Analysis):
         """
         for node in walk(trace.function.node.body):
             if isinstance(node, cst.CompFor):
-                yield from self._iterated(trace, node.iter, "a comprehension in it")
+                yield from self._iterated(trace, node.iter, "a comprehension in the code")
             elif isinstance(node, cst.For):
                 is_unpacked = isinstance(node.target, cst.Tuple | cst.List)
                 if is_unpacked or not converts:
-                    yield from self._iterated(trace, node.iter, "`for` in it", is_unpacked=is_unpacked)
+                    yield from self._iterated(trace, node.iter, "`for` in the code", is_unpacked=is_unpacked)
             elif isinstance(node, cst.If | cst.While | cst.IfExp | cst.Assert):
                 if not converts and trace.is_one(node.test):
-                    text = f"`{trace.file.code(node.test)}` in it decides by a tensor, {_RAISES} where Keras calls it"
+                    condition = f"the condition `{trace.file.code(node.test)}` in the code"
+                    text = f"{condition} depends on a tensor, {_RAISES} where Keras calls it"
                     yield Blocker(trace.file, node.test, text)
             elif isinstance(node, cst.Assign):
                 for target in node.targets:
                     yield from self._unpacked(trace, target.target, node.value)
             elif isinstance(node, cst.StarredElement) or (isinstance(node, cst.Arg) and node.star == "*"):
-                yield from self._iterated(trace, node.value, "`*` in it")
+                yield from self._iterated(trace, node.value, "`*` in the code")
             elif isinstance(node, cst.Call):
                 yield from self._called(trace, node, converts=converts)
             elif isinstance(node, cst.Comparison):
@@ -81,8 +82,8 @@ class PythonOnTensors(Analysis):
         values = [element.value for element in value.elements] if isinstance(value, cst.Tuple) else [value]
         tensor = next((value for value in values if trace.holds_tensor(value)), None)
         if tensor is not None:
-            text = f"it formats `{trace.file.code(tensor)}`, a tensor, "
-            yield Blocker(trace.file, node, text + (_RAISES if raises else "which has no value while it is traced"))
+            text = f"the code formats `{trace.file.code(tensor)}`, a tensor, "
+            yield Blocker(trace.file, node, text + (_RAISES if raises else "which has no value during tracing"))
 
     def _iterated(self, trace: Trace, expr: Expression, what: str, *, is_unpacked: bool = False) -> Iterator[Blocker]:
         file = trace.file
@@ -101,7 +102,7 @@ class PythonOnTensors(Analysis):
             for into, part in zip(target.elements, value.elements, strict=True):
                 yield from self._unpacked(trace, into.value, part.value)
         elif trace.is_one(value):
-            yield Blocker(trace.file, value, f"it unpacks `{trace.file.code(value)}`, a tensor, {_RAISES}")
+            yield Blocker(trace.file, value, f"the code unpacks `{trace.file.code(value)}`, a tensor, {_RAISES}")
 
     def _called(self, trace: Trace, call: cst.Call, *, converts: bool) -> Iterator[Blocker]:
         file, func = trace.file, call.func
@@ -114,7 +115,9 @@ class PythonOnTensors(Analysis):
             yield training_tensor(file, call, decided)
         name = file.name(func)
         if name is not None and names_second(name) and len(given) > 1 and not self._is_text(trace, given[1]):
-            text = f"the second argument of `{file.code(func)}` in it is a name: another value raises when traced"
+            text = (
+                f"the second argument of `{file.code(func)}` in the code is a name: another value raises during tracing"
+            )
             yield Blocker(file, given[1], text)
 
     def _of_builtin(
@@ -123,15 +126,15 @@ class PythonOnTensors(Analysis):
         file = trace.file
         if name == "len" and given:
             if self._is_dynamic(file, given[0], trace.context):
-                yield Blocker(file, call, f"`{file.code(call)}` in it is no number while it is traced")
+                yield Blocker(file, call, f"`{file.code(call)}` in the code is not a number during tracing")
             elif not converts and trace.is_one(given[0]):
-                yield Blocker(file, call, f"`len` in it is asked of a tensor, {_RAISES}")
+                yield Blocker(file, call, f"`len` in the code is called on a tensor, {_RAISES}")
         elif name in COMPARING and (len(given) > 1 or name == "sorted" or self._holds_some(trace, given)):
             if trace.holds_tensor(*given):
-                yield Blocker(file, call.func, f"`{name}` in it compares tensors, {_RAISES}")
+                yield Blocker(file, call.func, f"`{name}` in the code compares tensors, {_RAISES}")
         elif name in ITERATING:
             for value in given:
-                yield from self._iterated(trace, value, f"`{name}` in it")
+                yield from self._iterated(trace, value, f"`{name}` in the code")
 
     def _holds_some(self, trace: Trace, given: list[Expression]) -> bool:
         """Whether a function is given a container of tensors: `any([a > b, c > d])`, `max(tf.split(x, 2))`."""
@@ -145,7 +148,7 @@ class PythonOnTensors(Analysis):
             if not isinstance(comparison.operator, cst.In | cst.NotIn):
                 continue
             if trace.is_one(node.left) or trace.is_one(comparison.comparator):
-                yield Blocker(trace.file, node, f"`in` in it compares tensors, {_RAISES}")
+                yield Blocker(trace.file, node, f"the operator `in` in the code compares tensors, {_RAISES}")
 
     def _indexed(self, trace: Trace, node: cst.Subscript) -> Iterator[Blocker]:
         """`values[tensor]` of a list, tuple or dictionary."""
@@ -155,7 +158,7 @@ class PythonOnTensors(Analysis):
         containers = (cst.List, cst.Tuple, cst.Dict, cst.ListComp, cst.DictComp, cst.SimpleString)
         origins = self.inference.of(trace.file, node.value, trace.context)
         if any(isinstance(origin.node, containers) and not origin.access_path for origin in origins):
-            text = f"`{trace.file.code(node)}` in it takes an element by a tensor, {_RAISES}"
+            text = f"`{trace.file.code(node)}` in the code uses a tensor as an index, {_RAISES}"
             yield Blocker(trace.file, node, text)
 
     def _shape(self, trace: Trace, node: cst.Attribute) -> Iterator[Blocker]:
@@ -176,7 +179,7 @@ class PythonOnTensors(Analysis):
         call = file.tree.parents.get(parent) if isinstance(parent, cst.Arg) else None
         if isinstance(call, cst.Call) and file.names.is_builtin(call.func, "len"):
             return
-        yield Blocker(file, node, f"`{file.code(node)}` in it has None for the number of rows while it is traced")
+        yield Blocker(file, node, f"`{file.code(node)}` in the code has None for the number of rows during tracing")
 
     def _is_dynamic(self, file: File, expr: Expression, context: Context | None) -> bool:
         """Whether the number of rows of a value, or of what it is made of, depends on values."""

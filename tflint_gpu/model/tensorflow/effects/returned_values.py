@@ -59,7 +59,7 @@ class ReturnedValues(Analysis):
                 text = self._changed(trace, part)
                 is_used = not sites or any(_is_used(file, call, part.path) for file, call in sites)
                 if text is not None and (is_used or text == _REFUSED):
-                    yield Blocker(part.file, part.expr, f"it returns `{part.file.code(part.expr)}`, {text}")
+                    yield Blocker(part.file, part.expr, f"the code returns `{part.file.code(part.expr)}`, {text}")
 
     def _held(self, origin: Origin) -> Iterable[tuple[Path, Expression]] | None:
         """What a display, named tuple, sum of lists or `dict(...)` holds, with what is put there later; else None."""
@@ -105,7 +105,7 @@ class ReturnedValues(Analysis):
         for read in file.attributes_named.get("losses", ()):
             is_inside = any(function in traced for function in file.enclosing_functions(read))
             if not is_inside and self.kinds.must_be(file, read.value, "model", "layer"):
-                text = f"`{file.code(read)}` is read outside of it, and would have tensors of its graph"
+                text = f"`{file.code(read)}` is read outside the new function, and would hold tensors of its graph"
                 yield Blocker(file, read, text)
 
     def _masks_lost(self, sites: Iterable[tuple[File, cst.Call]], traced: Container[Node | None]) -> Iterator[Blocker]:
@@ -120,7 +120,7 @@ class ReturnedValues(Analysis):
                 for other in file.tree.inside(file.tree.calls, around) if around is not None else ():
                     is_inside = any(function in traced for function in file.enclosing_functions(other))
                     if other is not site[1] and not is_inside and self._takes_mask(file, other):
-                        text = f"`{file.code(other.func)}` is outside of it, where masks of layers would be lost"
+                        text = f"`{file.code(other.func)}` is outside the new function, where Keras masks would be lost"
                         yield Blocker(file, other.func, text)
 
     def _takes_mask(self, file: File, call: cst.Call) -> bool:
@@ -148,7 +148,7 @@ class ReturnedValues(Analysis):
         if any(map(_is_told, origins)) or (
             origins and trace.tensors.of(part.file, part.expr, part.context) is Carry.HOST
         ):
-            return "which is no tensor, and its caller would get it as one"
+            return "which is not a tensor, but the caller would get it as one"
         return None
 
     def _is_python_only(self, origin: Origin) -> bool:

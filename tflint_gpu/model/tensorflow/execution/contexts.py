@@ -123,7 +123,7 @@ class ExecutionContexts(Analysis):
         if runs is None or runs >= PAYS_FROM:
             return None
         times = "once" if runs == 1 else f"{runs} times"
-        text = f"with these made-up arrays it runs {times}, which is too seldom for a trace to pay"
+        text = f"with these synthetic arrays it runs {times}, too rarely for tracing to pay off"
         return Blocker(file, node, text)
 
     def _most_runs(self, iterations: Iterations, file: File, node: Node) -> int | None:

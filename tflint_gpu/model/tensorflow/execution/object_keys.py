@@ -51,7 +51,7 @@ class ObjectKeys(Analysis):
             return
         for cls in (function.owner, *self.inference.subclasses(function.owner)):
             if not self._is_hashable(cls):
-                text = f"`{cls.name}` has no hash, by which a method under `tf.function` finds its object"
+                text = f"`{cls.name}` is not hashable, which a method under `tf.function` requires of its object"
                 yield Blocker(cls.file, cls.node, text)
             elif not self._is_referable(cls):
                 text = (
@@ -64,7 +64,7 @@ class ObjectKeys(Analysis):
         for origin in self.inference.of(file, value):
             cls = self.inference.instance_class(origin)
             if cls is not None and not self._is_hashable(cls) and not self._bases(cls) & _STRUCTURES:
-                text = f"`{cls.name}` has no hash, by which a `tf.function` knows its arguments"
+                text = f"`{cls.name}` is not hashable, which a `tf.function` requires of its arguments"
                 yield Blocker(file, value, text)
 
     def _bases(self, cls: Class) -> set[str]:

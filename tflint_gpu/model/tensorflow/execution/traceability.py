@@ -46,12 +46,12 @@ _DERIVED = (*_COMPUTED, cst.Subscript, cst.Comparison)
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString, cst.ConcatenatedString)
 _MADE = (cst.List, cst.Tuple, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp, cst.GeneratorExp, cst.Call)
 _EFFECTS: dict[EffectKind, str] = {
-    "print": "`print` in it would run only while it is traced",
-    "open": "`open` in it would run only while it is traced",
-    "container": "it changes `{target}`, which would happen only while it is traced",
-    "name": "it writes `{target}`, which would happen only while it is traced",
-    "argument": "it changes `{target}`, an argument, which raises while it is traced",
-    "metric": "it keeps a tensor in `{target}`, which cannot be used outside",
+    "print": "`print` in the code would run only during tracing",
+    "open": "`open` in the code would run only during tracing",
+    "container": "the code changes `{target}`, which would happen only during tracing",
+    "name": "the code writes `{target}`, which would happen only during tracing",
+    "argument": "the code changes `{target}`, an argument, which raises during tracing",
+    "metric": "the code keeps a tensor in `{target}`, which cannot be used outside",
 }
 
 Sites: TypeAlias = Sequence[tuple[File, cst.Call]]
@@ -88,7 +88,7 @@ class Traceability(Analysis):
         """
         no_key = next(self.keys.of_method(function), None)
         if no_key is not None or not self._may_be_decorated(function):
-            doubt = "`{}` is no plain function that is made once"
+            doubt = "`{}` is not an ordinary function that is defined once"
             return no_key or Blocker(function.file, function.node, doubt=doubt)
         assumed = self.model.assuming(function)
         blockers = [*self._effects(assumed, function), *self._arguments(assumed, function)]
@@ -129,7 +129,7 @@ class Traceability(Analysis):
         """What in a function needs lengths that are not known where one trace serves several shapes."""
         assumed = self.model.assuming(function)
         for file, node in assumed.once(StaticShapes).asked(assumed.once(TracedCode).reached_from({function.node})):
-            text = f"the shape of what it is given changes, and `{_first_line(file, node)}` in it needs one shape"
+            text = f"the shape of what it is given changes, but `{_first_line(file, node)}` in the code needs one shape"
             yield Blocker(file, node, text)
 
     def _is_set_in_between(self, effect: Blocker) -> bool:
@@ -175,15 +175,15 @@ class Traceability(Analysis):
                 yield Blocker(effect.traced.file, effect.node, text)
         for created in (state for group in assumed.once(CreatedState).of(own) for state in group):
             file = created.traced.file
-            yield Blocker(file, created.call, f"`{file.code(created.call.func)}` in it creates {created.what}")
+            yield Blocker(file, created.call, f"`{file.code(created.call.func)}` in the code creates {created.what}")
         for asked in assumed.once(HostValues).asked(converts=self.converts, functions=own):
-            yield Blocker(asked.traced.file, asked.place, f"{asked.text} in it needs the value of a tensor")
+            yield Blocker(asked.traced.file, asked.place, f"{asked.text} in the code needs the value of a tensor")
         for leak in assumed.once(GraphLists).leaks(own):
-            yield Blocker(leak.traced.file, leak.append.func, "a list in it gets tensors in a loop of the graph")
+            yield Blocker(leak.traced.file, leak.append.func, "a list in the code gets tensors in a loop of the graph")
         for traced in assumed.once(TracedCode).reached_from(entries):
             for call in traced.function.calls:
                 if assumed.once(FrozenValues).name_of(traced, call) is not None:
-                    text = f"`{traced.file.code(call.func)}` in it would be drawn once"
+                    text = f"`{traced.file.code(call.func)}` in the code would be drawn once"
                     yield Blocker(traced.file, call.func, text)
 
     def _arguments(self, assumed: Model, function: Function) -> Iterator[Blocker]:
@@ -200,13 +200,15 @@ class Traceability(Analysis):
         yield from self._shared_by_several(function, sites)
         for file, call in self.inference.first(TRACED_ARGUMENT_SITES, sites):
             if any(arg.star for arg in call.args):
-                yield Blocker(file, call, doubt="what the `*` of `{}` hands on is not known")
+                yield Blocker(file, call, doubt="the arguments that `*` passes to `{}` are not known")
             for parameter, value in self.inference.definitions.passed(file, call, function):
                 for part in self.inference.parts(file, value):
                     is_tensor = parameter in seeds and part.expr is value
                     yield from self._argument(function, parameter, call, part, is_tensor=is_tensor)
                 if self.python.is_new(file, value):
-                    text = f"`{file.code(value)}` is another Python value in each call: each would be traced"
+                    text = (
+                        f"`{file.code(value)}` is a different Python value in each call, so each call would be traced"
+                    )
                     yield Blocker(file, value, text)
 
     def _argument(
@@ -216,7 +218,7 @@ class Traceability(Analysis):
         file, value = part.file, part.expr
         number = self.numbers.of(file, value)
         if number is not None and number.changed_by:
-            text = f"`{file.code(value)}` is a Python number that a loop changes: each would be traced"
+            text = f"`{file.code(value)}` is a Python number that a loop changes, so each value would be traced"
             yield Blocker(file, value, text)
         elif self._keeps_dtype(function, parameter, file, value):
             yield Blocker(file, value, doubt="`{}` may be an array, which keeps its own dtype in a graph")
@@ -225,7 +227,7 @@ class Traceability(Analysis):
         elif not (self._stays(file, call, value) or self._is_data(file, call, value)) or (
             function.owner is None and any(map(self._is_renewed, self.inference.of(file, value)))
         ):
-            yield Blocker(file, value, doubt="`{}` may be another Python value or model in a later call")
+            yield Blocker(file, value, doubt="`{}` may be a different Python value or model in a later call")
 
     def _is_tensor(self, part: Part) -> bool:
         """Whether a traced function gets a value as a tensor."""
@@ -242,7 +244,8 @@ class Traceability(Analysis):
                 if len(unbuilt[parameter]) > 1:
                     name = parameter.name.value
                     text = (
-                        f"it gets several objects as `{name}`, and a `tf.function` creates variables for the first only"
+                        f"the code gets several objects as `{name}`, but a `tf.function` can create variables only for "
+                        "the first one"
                     )
                     yield Blocker(file, value, text)
 

@@ -62,7 +62,7 @@ class TracedCalls(Analysis):
                 number = f"`{file.code(arg.value)}` is a NumPy integer, which a traced function gets as a tensor"
                 return Blocker(file, arg, number)
             if self.arguments.is_new(file, arg.value):
-                new = f"`{file.code(arg)}` is another Python value in each call: each would be traced"
+                new = f"`{file.code(arg)}` is a different Python value in each call, so each call would be traced"
                 return Blocker(file, arg, new)
         decided = argument(call, -1, "training")
         if decided is not None and self.target.keras >= 3 and self._is_handed_as_tensor(file, decided):
@@ -71,7 +71,7 @@ class TracedCalls(Analysis):
         unbuilt = self._unbuilt(origins)
         are_made_once = all(runs_once(self.inference, RunSite(o.file, o.node)) for o in unbuilt.values())
         if len(unbuilt) > 1 or not are_made_once or any(True for _ in self._given_by_importers(file, called, origins)):
-            text = f"`{text}` may be several models, and a `tf.function` creates variables for the first only"
+            text = f"`{text}` may be several models, but a `tf.function` can create variables only for the first one"
             return Blocker(file, called, text)
         if unbuilt and (decides := self._changing_number(file, call)) is not None:
             later = (
@@ -79,7 +79,7 @@ class TracedCalls(Analysis):
             )
             return Blocker(file, decides, later)
         if any(map(_is_any_callable, origins)):
-            return Blocker(file, called, f"`{text}` may be any function, which may do what no graph can")
+            return Blocker(file, called, f"`{text}` may be any function, including one that cannot be traced")
         needed = self._needed_lengths(file, call, origins) if self.shapes.of_call(file, call) else None
         if needed is not None:
             return needed
@@ -95,7 +95,7 @@ class TracedCalls(Analysis):
         if (lost := next(self.traceability.returned.lost(file, sites, self.traced.functions), None)) is not None:
             return lost
         if any(self.traceability.returned.of_call(file, call, origin) for origin in origins):
-            return Blocker(file, called, f"`{text}` gives a distribution, which its caller would get as a tensor")
+            return Blocker(file, called, f"`{text}` returns a distribution, which its caller would get as a tensor")
         return None
 
     def _is_numpy_integer(self, file: File, value: Expression) -> bool:

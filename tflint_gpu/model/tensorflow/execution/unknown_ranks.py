@@ -42,7 +42,7 @@ class UnknownRanks(Analysis):
                 for part in self.inference.parts(function.file, value, inside):
                     if (made := self._source(part)) is not None and isinstance(made.node, cst.Call):
                         func = made.node.func
-                        text = f"`{made.file.code(func)}` gives tensors of an unknown rank, which `set_shape` can say"
+                        text = f"`{made.file.code(func)}` returns tensors of unknown rank; `set_shape` can declare it"
                         return Blocker(made.file, func, text)
         return None
 

@@ -175,7 +175,7 @@ class MappedFunctions(Analysis):
         if name in ("tf.print", "tf.io.write_file"):
             return State(file, call.func, "writes")
         if self._looks_up(file, call, context):
-            return State(file, call.func, "looks up a table")
+            return State(file, call.func, "uses a lookup table")
         is_stateless = argument(call, 3, "stateful")
         if name in PYTHON_FUNCTIONS and (is_stateless is None or self.constants.of(file, is_stateless) is not False):
             return State(file, call.func, "calls Python", is_python=True)
