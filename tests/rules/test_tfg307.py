@@ -284,4 +284,4 @@ def test_no_fix_that_gives_other_samples(code: str, tmp_path: Path) -> None:
     (finding,) = [f for rule, f in findings(HEAD + code, tmp_path) if rule.code == "TFG307"]
     assert finding.fix is None
     assert "buffer counted in samples" in (finding.help or "")
-    assert ("by hand" in (finding.help or "")) == (".batch(32).map" not in code and "size()" not in code)
+    assert ("no automatic fix" in (finding.help or "")) == (".batch(32).map" not in code and "size()" not in code)
