@@ -110,7 +110,7 @@ def _finding(model: Model, generator_input: GeneratorInput) -> Finding:
             high=50.0,
             basis="rows of 20 numbers on two CPU cores, with TensorFlow 2.15 and 2.21; larger rows, less",
         ),
-        help=f"{before}use `from_tensor_slices({given})`{again}, which keeps a copy of the arrays",
+        help=f"{before}use `from_tensor_slices({given})`, which keeps a copy of the arrays{again}",
         notes=tuple(
             Note(generator_input.home, array, "its rows are yielded as they are") for array in generator_input.arrays
         ),

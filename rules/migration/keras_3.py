@@ -119,7 +119,8 @@ def _argument_fix(model: Model, rename: Rename, call: cst.Call, gone: list[cst.A
         return Fix(f"Write `{rename.new}`", rename.fix, tuple(Edit(a.keyword, rename.new) for a in gone if a.keyword))
     if rename.drops and rename.fix and ("any" in rename.drops or all(_is_one(model, arg, rename) for arg in gone)):
         left = without_arguments(model.file, call, gone)
-        return Fix("Remove the argument, which has no effect", rename.fix, (Edit(call, left),))
+        words = "the argument, which has" if len(gone) == 1 else "the arguments, which have"
+        return Fix(f"Remove {words} no effect", rename.fix, (Edit(call, left),))
     return None
 
 

@@ -189,11 +189,11 @@ def _gone_from_keras(use: Use, version: str) -> str:
     elif rename.when == "given" or rename.values:
         what = "is not a value in Keras 3"
     elif rename.first == "text":
-        what = f"is in the position of `shape` in Keras 3's `{owner}`"
+        what = f"is in the position of `shape` in `{owner}` of Keras 3"
     elif rename.missing:
         what = f"must be given to `{owner}` in Keras 3"
     elif rename.first or not (rename.keywords or rename.attribute):
-        what = "is not in Keras 3" if not rename.first else "does not accept Keras 3 variables"
+        what = "is not in Keras 3" if not rename.first else "does not accept variables of Keras 3"
     elif not use.error:
         what = f"has no effect on {owner if rename.attribute else f'`{owner}`'} in Keras 3"
     elif rename.kind == "callback":

@@ -75,7 +75,7 @@ def program(drawn: str, question: str) -> str:
 def test_no_fix_changes_an_answer(case: str, tmp_path: Path) -> None:
     (told,) = [f for rule, f in findings(program(*ANOTHER[case]), tmp_path) if rule.code == "TFG202"]
     assert told.fix is None or told.fix.message.startswith("Move the step into ")
-    assert "asks for the type of `batch`" in (told.help or "")
+    assert "depends on the type of `batch`" in (told.help or "")
 
 
 @pytest.mark.parametrize("case", ANOTHER)
@@ -102,7 +102,7 @@ def test_a_helper_that_asks_counts(tmp_path: Path) -> None:
     told = [f for rule, f in findings(MADE + helper + step.replace("DRAWN", ARRAY), tmp_path) if rule.code == "TFG202"]
     assert len(told) == 1
     assert told[0].fix is None or told[0].fix.message.startswith("Move the step into ")
-    assert "asks for the type of `rows`" in (told[0].help or "")
+    assert "depends on the type of `rows`" in (told[0].help or "")
     code = MADE + helper + step.replace("DRAWN", TENSOR)
     after = fixed(code, tmp_path, "TFG202")
     assert "@tf.function\ndef descend" in after

@@ -107,7 +107,7 @@ def test_no_fix_makes_a_method_need_a_key(case: str, tmp_path: Path) -> None:
     code = method_of(case)
     (told,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
     assert told.fix is None
-    assert ("weak references" if case in SLOTTED else "has no hash") in (told.help or "")
+    assert ("weak references" if case in SLOTTED else "is not hashable") in (told.help or "")
     once = code.replace("range(50)", "range(1)")
     results(once)
     with pytest.raises(TypeError, match="weak reference" if case in SLOTTED else "unhashable"):
@@ -126,7 +126,7 @@ def test_a_method_of_what_is_a_key_is_traced(case: str, tmp_path: Path) -> None:
 def test_a_dataclass_with_a_hash_is_no_reason(case: str, tmp_path: Path) -> None:
     code = method_of(case)
     (told,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
-    assert "has no hash" not in (told.help or "")
+    assert "is not hashable" not in (told.help or "")
     once = code.replace("range(50)", "range(2)")
     assert_same(once, once.replace("    def step", "    @tf.function\n    def step"))
 
@@ -136,7 +136,7 @@ def test_no_fix_hands_over_what_is_no_key(case: str, tmp_path: Path) -> None:
     code = function_of(case)
     (told,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
     assert told.fix is None or told.fix.message.startswith("Move the step into ")
-    assert "has no hash" in (told.help or "")
+    assert "is not hashable" in (told.help or "")
     with pytest.raises(TypeError, match="TraceType"):
         results(code.replace("\ndef step", "\n@tf.function\ndef step"))
 
@@ -145,7 +145,7 @@ def test_no_fix_hands_over_what_is_no_key(case: str, tmp_path: Path) -> None:
 def test_structures_and_slots_are_arguments(case: str, tmp_path: Path) -> None:
     code = function_of(case)
     (told,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
-    assert "has no hash" not in (told.help or "")
+    assert "is not hashable" not in (told.help or "")
     once = code.replace("range(50)", "range(2)")
     assert_same(once, once.replace("\ndef step", "\n@tf.function\ndef step"))
 
@@ -154,4 +154,4 @@ def test_a_class_below_that_compares_counts(tmp_path: Path) -> None:
     below = "class Above:\n    size = 1\n" + METHOD + "\n\nclass Learner(Above):\n" + EQUAL + WEIGHT
     (told,) = [f for rule, f in findings(HEAD.replace("CLASS", below) + RUN, tmp_path) if rule.code == "TFG202"]
     assert told.fix is None
-    assert "`Learner` has no hash" in (told.help or "")
+    assert "`Learner` is not hashable" in (told.help or "")

@@ -138,8 +138,8 @@ def test_a_step_with_such_an_argument_is_not_decorated(name: str, tmp_path: Path
     code += f"for number, rows in enumerate(data):\n    {BEFORE.get(name, '')}learn(rows, {given})\n"
     ((_, finding),) = [one for one in findings(code, tmp_path) if one[0].code == "TFG202"]
     assert finding.fix is None or "Put " not in finding.fix.message
-    reason = "is a Python number that a loop changes" if name in NUMBERS else "is another Python value in each call"
-    reason = "has no hash" if name == "a dataclass" else reason
+    reason = "is a Python number that a loop changes" if name in NUMBERS else "is a different Python value in each call"
+    reason = "is not hashable" if name == "a dataclass" else reason
     assert reason in (finding.help or "")
 
 

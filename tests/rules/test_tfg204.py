@@ -365,7 +365,7 @@ def test_all_numbers_of_a_call_or_none(case: tuple[str, str | None], tmp_path: P
     if not written:
         assert after == code
         assert len(found_numbers) == (0 if written == "" else 3)  # with one that has to stay nothing is to be gained
-        assert all("only with a tensor for `i + 1`, too" in (f.help or "") for f in found_numbers[:2])
+        assert all("only if `i + 1` is a tensor too" in (f.help or "") for f in found_numbers[:2])
         return
     assert f"grown(tf.ones(20), {written})" in after
     before_scope, after_scope = {}, {}  # type: ignore[var-annotated]

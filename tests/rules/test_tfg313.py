@@ -205,12 +205,12 @@ def test_the_help_names_the_arrays(tmp_path: Path) -> None:
     def helps(name: str) -> list[str]:
         return [f.help for rule, f in findings(HEAD + HANDED_ON[name][0], tmp_path) if rule.code == "TFG313"]
 
-    copies = "it keeps a copy of the arrays"
-    assert helps("zipped") == [f"use `from_tensor_slices((x, y))`: {copies}"]
-    assert helps("for ever") == [f"use `from_tensor_slices((x, y))`, and `repeat()` after it: {copies}"]
+    copies = ", which keeps a copy of the arrays"
+    assert helps("zipped") == [f"use `from_tensor_slices((x, y))`{copies}"]
+    assert helps("for ever") == [f"use `from_tensor_slices((x, y))`{copies}, and `repeat()` after it"]
     outside = "make them outside of the generator, and use"
-    assert helps("arrays that it loads") == [f"{outside} `from_tensor_slices((n, m))`: {copies}"]
-    assert helps("one array") == [f"use `from_tensor_slices(x)`: {copies}"]
+    assert helps("arrays that it loads") == [f"{outside} `from_tensor_slices((n, m))`{copies}"]
+    assert helps("one array") == [f"use `from_tensor_slices(x)`{copies}"]
 
 
 def test_the_truth_the_same_rows_without_python() -> None:

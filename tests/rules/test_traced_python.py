@@ -108,12 +108,12 @@ LEFT_TO_PYTHON = {
     "max of two": ("max(distance(h, net(p)), 0.01)", "`max` in the code compares tensors"),
     "max of parts": ("max(tf.split(tf.reduce_sum(tf.square(net(p) - h), 0), 1))", "`max` in the code compares tensors"),
     "map": ("tf.add_n(list(map(tf.reduce_sum, tf.square(net(p) - h))))", "`map` in the code iterates over"),
-    "reversed": ("tf.add_n(list(reversed(tf.square(net(p) - h))))[0]", "in it iterates over `reversed("),
+    "reversed": ("tf.add_n(list(reversed(tf.square(net(p) - h))))[0]", "in the code iterates over `reversed("),
     "in": (
         "error = distance(h, net(p))\nerror * (2.0 if error in [1.0, 2.0] else 1.0)",
         "`in` in the code compares tensors",
     ),
-    "index": ("distance(h, net(p)) * [1.0, 2.0, 3.0, 4.0][tf.argmax(p[0])]", "takes an element by a tensor"),
+    "index": ("distance(h, net(p)) * [1.0, 2.0, 3.0, 4.0][tf.argmax(p[0])]", "uses a tensor as an index"),
     "length of a mask": (
         "kept = tf.boolean_mask(net(p), h[:, 0] > 0)\ntf.reduce_sum(kept**2) / max(1, len(kept))",
         "`len(kept)` in the code is not a number during tracing",
@@ -200,7 +200,7 @@ DENSE = {  # of ragged rows, and what takes it in the step
 def test_it_prevents_the_fix_of_what_gets_dense_tensors_of_ragged_ones(made: str, taken: str, tmp_path: Path) -> None:
     """Protects programs that pad their batches: what ragged and sparse tensors give is a tensor like all others."""
     code = RAGGED.replace("MADE", made).replace("TAKEN", taken)
-    assert_left_with_a_reason(code, "in it iterates over `bag`, a tensor", tmp_path)
+    assert_left_with_a_reason(code, "in the code iterates over `bag`, a tensor", tmp_path)
     results(HEAD + code)
     with pytest.raises(Exception, match="Iterating over a symbolic"):
         results(HEAD + code.replace("def fit_one", "@tf.function\ndef fit_one"))

@@ -102,7 +102,7 @@ CASES = {  # the rule, the program, and what its reason names
     "new Python values": (
         "TFG214",
         HEAD + "noise = tf.random.normal((1, 3))\nfor n in range(500):\n    noise = noise - twin([noise, n])\n",
-        "`[noise, n]` is another Python value in each call",
+        "`[noise, n]` is a different Python value in each call",
     ),
     "a tensor that says whether it is training": (
         "TFG207",
@@ -131,12 +131,12 @@ CASES = {  # the rule, the program, and what its reason names
         "TFG207",
         HEAD + "penal = tf.keras.Sequential([tf.keras.layers.Dense(2, activity_regularizer='l1')])\n"
         "for page, _ in pages:\n    seen.append((penal(page, training=False), sum(penal.losses)))\n",
-        "`penal.losses` is read outside of it",
+        "`penal.losses` is read outside the traced code",
     ),
     "losses that are read after the step": (
         "TFG202",
         _inline(after="seen.append(tf.add_n(twin.losses))").replace("Dense(1)", "ActivityRegularization()"),
-        "`twin.losses` is read outside of it",
+        "`twin.losses` is read outside the traced code",
     ),
     "a Python value in a named tuple": (
         "TFG207",
@@ -175,14 +175,14 @@ CASES = {  # the rule, the program, and what its reason names
         + "reads = tf.keras.Sequential([tf.keras.layers.Masking(), tf.keras.layers.LSTM(3, return_sequences=True)])\n"
         "pools = tf.keras.layers.GlobalAveragePooling1D()\n"
         "for page, _ in pages:\n    seen.append(pools(reads(page[:, None])))\n",
-        "`pools` is outside of it, where masks",
+        "`pools` is outside the traced code, where Keras masks",
     ),
     "a mask that a metric reads": (
         "TFG207",
         HEAD + "reads = tf.keras.Sequential([tf.keras.layers.Embedding(9, 2, mask_zero=True)])\n"
         "score = tf.keras.metrics.MeanSquaredError()\n"
         "for page, goal in pages:\n    score.update_state(goal, reads(page))\n",
-        "`score.update_state` is outside of it, where masks",
+        "`score.update_state` is outside the traced code, where Keras masks",
     ),
     "a mask that a step is given": (
         "TFG202",
@@ -190,7 +190,7 @@ CASES = {  # the rule, the program, and what its reason names
         + "words = tf.keras.layers.Embedding(9, 2, mask_zero=True)\n\n\ndef study(page, goal):\n"
         + "".join(f"    {line}\n" for line in TAPE.replace("MORE", "pass").splitlines())
         + "for page, goal in pages:\n    study(words(page), goal)\n",
-        "`words` is outside of it, where masks",
+        "`words` is outside the traced code, where Keras masks",
     ),
     "an iterator of Python's": (
         "TFG207",
@@ -264,7 +264,7 @@ CASES = {  # the rule, the program, and what its reason names
     "kept values": (
         "TFG209",
         LEARN + "for page, goal in pages:\n    seen.append(learn(page, goal).numpy())\n",
-        "does more than show",
+        "does more than display",
     ),
 }
 
@@ -294,7 +294,7 @@ def test_defaults_that_change_keep_a_function_from_a_trace(
         f"\nfor turn in range(3):\n    for page, goal in pages:\n        learn(page, goal)\n    {change}\n"
     )
     ((_, finding),) = [pair for pair in findings(program, tmp_path) if pair[0].code == "TFG202"]
-    assert f"or `learn` itself under it after you fix this: {reason}" in finding.help
+    assert f"or put `learn` itself under it after you fix this: {reason}" in finding.help
 
 
 def test_what_is_set_before_all_calls_prevents_nothing(tmp_path: Path) -> None:

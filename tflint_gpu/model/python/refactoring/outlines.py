@@ -140,7 +140,7 @@ def outline_of_function(
         raise NotMovable(f"`{min(outer)}` belongs to another scope")
     as_method = as_method and file.tree.class_of(function) is not None
     if as_method and (function.decorators or not function.params.params):
-        raise NotMovable("it is not an ordinary method")
+        raise NotMovable("the method around it has decorators or no parameters")
     if not as_method and (
         of_class := {name for name in used if name == "super" or (name.startswith("__") and not name.endswith("__"))}
     ):

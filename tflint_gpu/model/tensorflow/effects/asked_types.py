@@ -77,7 +77,7 @@ class AskedTypes(Analysis):
         if trace.holds_value(value):
             return
         tells_arrays, tells_others = ("array" in types) != ("tensor" in types), bool(types & {"eager", "unknown"})
-        question = f"`{file.code(node)}` in the code checks the type of `{file.code(value)}`"
+        question = f"`{file.code(node)}` in the code depends on the type of `{file.code(value)}`"
         if self.arrays.may_be_array(file, value):
             if tells_arrays or tells_others:
                 yield Blocker(file, node, f"{question}, an array, which is a tensor during tracing")

@@ -105,7 +105,7 @@ class ReturnedValues(Analysis):
         for read in file.attributes_named.get("losses", ()):
             is_inside = any(function in traced for function in file.enclosing_functions(read))
             if not is_inside and self.kinds.must_be(file, read.value, "model", "layer"):
-                text = f"`{file.code(read)}` is read outside the new function, and would hold tensors of its graph"
+                text = f"`{file.code(read)}` is read outside the traced code, and would hold tensors of its graph"
                 yield Blocker(file, read, text)
 
     def _masks_lost(self, sites: Iterable[tuple[File, cst.Call]], traced: Container[Node | None]) -> Iterator[Blocker]:
@@ -120,7 +120,7 @@ class ReturnedValues(Analysis):
                 for other in file.tree.inside(file.tree.calls, around) if around is not None else ():
                     is_inside = any(function in traced for function in file.enclosing_functions(other))
                     if other is not site[1] and not is_inside and self._takes_mask(file, other):
-                        text = f"`{file.code(other.func)}` is outside the new function, where Keras masks would be lost"
+                        text = f"`{file.code(other.func)}` is outside the traced code, where Keras masks would be lost"
                         yield Blocker(file, other.func, text)
 
     def _takes_mask(self, file: File, call: cst.Call) -> bool:
