@@ -82,6 +82,8 @@ SHARING_FUNCTIONS = spelled(
     "numpy.{asarray,reshape,ravel,transpose,squeeze,nditer,broadcast_to,flip,diagonal,lib.stride_tricks.as_strided}"
 )
 """Functions whose results show later changes of what they get."""
+ASKING_VALUES = spelled("tf.{constant,get_static_value,make_tensor_proto,TensorShape}")
+"""Functions that need the value of what they are given, which a tensor of a graph does not have."""
 EAGER_QUERIES = frozenset(["tf.get_static_value"])
 """Functions that give another answer of a tensor that has a value."""
 # Methods of ragged and sparse tensors that give a dense tensor, and attributes that are one; `values` may be ragged, of

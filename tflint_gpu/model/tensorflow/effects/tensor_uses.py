@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from tflint_gpu.bounds import DRAWN_NAMES
+from tflint_gpu.model.library.tensor_functions import ASKING_VALUES
 from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node
@@ -16,7 +17,6 @@ _OF_TENSORS = ("shape", "dtype")
 _PASSED_ON = (cst.UnaryOperation, cst.Tuple, cst.Element, cst.IfExp, cst.ComparisonTarget)
 _TESTED = (cst.If, cst.While, cst.IfExp)
 _ORDERS = (cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual)
-_ASK_VALUES = frozenset(["tf.constant", "tf.get_static_value", "tf.make_tensor_proto", "tf.TensorShape"])
 _TAKERS = ("tf.", "keras.")
 
 
@@ -69,7 +69,7 @@ class TensorUses(Analysis):
     def _takes(self, file: File, function: Expression, *, eager: bool) -> bool:
         """Whether what is called takes tensors: of a library, a layer or a model."""
         name = file.name(function) or ""
-        if (name.startswith(_TAKERS) and (eager or name not in _ASK_VALUES)) or (eager and name.startswith("numpy.")):
+        if (name.startswith(_TAKERS) and (eager or name not in ASKING_VALUES)) or (eager and name.startswith("numpy.")):
             return True
         return self.kinds.must_be(file, function, "layer", "model") or self.kinds.is_model(file, function)
 
