@@ -315,9 +315,9 @@ SAMPLE_STEPS = Bound(
     "steps from a dataset to the table of its samples",
     "A value may be made from itself.",
 )
-DRAWN_NAMES = Bound(
+USED_NAMES = Bound(
     2,
-    "names between a random number and the operation that takes it",
+    "names between a value and what takes it, where a tensor is to stand for the value",
     "Each use of each name must accept a tensor, and may define another name.",
 )
 DTYPE_CALLS = Bound(

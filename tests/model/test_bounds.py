@@ -473,7 +473,7 @@ PROGRAMS: dict[str, tuple[int, Callable[[int], str | dict[str, str]], Asked]] = 
         lambda n: nested(n, "(", ",)", "x") + "\n",
         about_last(lambda model, expr: Samples(model)._hold_samples(model.file, expr, None, 0)),
     ),
-    "DRAWN_NAMES": (
+    "USED_NAMES": (
         4,
         lambda n: (
             "def noise():\n    v0 = random.random()\n"

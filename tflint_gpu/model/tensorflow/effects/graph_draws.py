@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.bounds import DRAWN_NAMES
+from tflint_gpu.bounds import USED_NAMES
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.nondeterminism import GRAPH_DRAWS, GRAPH_DRAWS_BY_DIMENSIONS
 from tflint_gpu.model.model import Model
@@ -92,7 +92,7 @@ def _combined_with(model: Model, file: File, node: Expression, names: int = 0) -
         elif isinstance(parent, cst.Assign | cst.AugAssign):
             if isinstance(parent, cst.AugAssign):
                 yield parent.target, names == 0
-            elif names < DRAWN_NAMES.limit:
+            elif names < USED_NAMES.limit:
                 for use in later_uses(file, parent) or ():
                     yield from _combined_with(model, file, use, names + 1)
             return

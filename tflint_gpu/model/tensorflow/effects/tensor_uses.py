@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from tflint_gpu.bounds import DRAWN_NAMES
+from tflint_gpu.bounds import USED_NAMES
 from tflint_gpu.model.library.tensor_functions import ASKING_VALUES
 from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
@@ -49,9 +49,9 @@ class TensorUses(Analysis):
             if isinstance(parent, cst.Lambda):
                 return returned and child is parent.body
             if isinstance(parent, cst.Assign | cst.AugAssign):
-                uses = later_uses(file, parent) if names < DRAWN_NAMES.limit else None
-                if names >= DRAWN_NAMES.limit:
-                    self.inference.meet(DRAWN_NAMES)
+                uses = later_uses(file, parent) if names < USED_NAMES.limit else None
+                if names >= USED_NAMES.limit:
+                    self.inference.meet(USED_NAMES)
                 return uses is not None and all(
                     self.takes_tensor(file, use, returned=returned, eager=eager, names=names + 1) for use in uses
                 )
