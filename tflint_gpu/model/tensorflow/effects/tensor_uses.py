@@ -102,7 +102,8 @@ def later_uses(file: File, statement: cst.Assign | cst.AugAssign) -> list[cst.Na
     if not isinstance(target, cst.Name) or function is None:
         return None
     uses = file.tree.uses.get(target.value, ())
-    if any(file.tree.within(use, function) and file.tree.function(use) is not function for use in uses):
+    inner = {file.tree.function(use) for use in uses} - {function, None}
+    if any(other is not None and file.tree.within(other, function) for other in inner):
         return None
     read = [
         u for u in uses if file.tree.function(u) is function and not isinstance(file.tree.parents[u], cst.AssignTarget)
