@@ -22,6 +22,7 @@ from tflint_gpu.model.python.value_flow.origins import Origin
 
 DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 _CONTEXT_VARIABLE = "contextvars.ContextVar"
+_VIEWS = frozenset(["T", "flat"])  # attributes of an array that change with it: its shape does not
 _CONTAINERS = frozenset(["list", "dict", "set"])
 _HOLDING = frozenset(["collections.deque", "collections.OrderedDict"])
 
@@ -88,7 +89,9 @@ class ChangesInPlace(Analysis):
         if not isinstance(node, cst.Call):
             return isinstance(node, DISPLAYS) and not origin.access_path
         name = origin.file.name(node.func) or ""
-        if name.startswith("numpy.") or name == _CONTEXT_VARIABLE:
+        if name.startswith("numpy."):
+            return all(part.kind != "attribute" or part.key in _VIEWS for part in origin.access_path)
+        if name == _CONTEXT_VARIABLE:
             return True
         return not origin.access_path and self._is_container(origin.file, node)
 
