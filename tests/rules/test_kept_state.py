@@ -580,8 +580,9 @@ WITHHELD = {
 OFFERED = {
     "the shape of an array that changes": PARTS
     + "levels = np.ones((4, 1), 'float32')\nsizes = levels.shape\n"
-    + STEP.replace("    free = ", "        assert miss.shape == sizes[2:]\n    free = ")
-    + epochs("levels[turn % 4] = turn"),
+    + STEP.replace("net(features,", "net(features * sizes[1],")
+    + epochs("levels[turn % 4] = turn")
+    + RESULT,
     "an array that the step does not read": MASKED
     + "order = np.arange(16)\nmask /= 2\n"
     + epochs("np.random.default_rng(turn).shuffle(order)")
