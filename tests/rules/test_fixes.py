@@ -230,6 +230,12 @@ def test_a_product_with_a_vector_is_none_of_matrices(given: str, tmp_path: Path)
     assert finding.fix is None
 
 
+def _layer_that(gives: str) -> str:
+    """A layer whose `call` gives an expression, or ends in some statements."""
+    statements = gives if "return" in gives else f"return {gives}"
+    return _LAYER.format(name="negative").replace("return np.negative(x) * 2.0", statements)
+
+
 AS_ARRAYS = {
     "its methods": "np.abs(x).sum(axis=-1)",
     "by a name": "y = np.abs(x)\n        z = y + 1\n        return z.astype('int32')",
@@ -245,9 +251,7 @@ AS_ARRAYS = {
 @pytest.mark.parametrize("given", AS_ARRAYS.values(), ids=AS_ARRAYS)
 def test_a_fix_that_an_array_is_needed_for_is_unsafe(given: str, tmp_path: Path) -> None:
     """Protects layers that are called eagerly only, whose arrays a tensor cannot stand for."""
-    code = _LAYER.format(name="negative").replace(
-        "return np.negative(x) * 2.0", ("return " if "return" not in given else "") + given
-    )
+    code = _layer_that(given)
     fixes = {
         finding.file.code(finding.node): finding.fix
         for rule, finding in findings(code, tmp_path)
@@ -267,9 +271,7 @@ TAKEN = {
 @pytest.mark.parametrize("given", TAKEN.values(), ids=TAKEN)
 def test_a_fix_of_what_tensors_can_do_is_safe(given: str, tmp_path: Path) -> None:
     tf, np = pytest.importorskip("tensorflow"), pytest.importorskip("numpy")
-    before = _LAYER.format(name="negative").replace(
-        "return np.negative(x) * 2.0", ("return " if "return" not in given else "") + given
-    )
+    before = _layer_that(given)
     assert {f.fix.applicability for rule, f in findings(before, tmp_path) if rule.code == "TFG101" and f.fix} == {
         "safe"
     }

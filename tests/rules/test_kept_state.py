@@ -955,7 +955,7 @@ BETWEEN = {
 @pytest.mark.slow
 @pytest.mark.parametrize("case", BETWEEN)
 def test_two_loops_share_a_trace_where_nothing_changes_in_between(case: str, tmp_path: Path) -> None:
-    """Protects the second loop over a model whose setting changed after the first one: each has a trace of its own."""
+    """Protects the second loop over a model whose setting changed after the first one: each is traced by itself."""
     layer = (
         DATA
         + "class Times(tf.keras.layers.Layer):\n    factor = 1.0\n    kept = [1.0]\n\n    def call(self, inputs):\n"

@@ -171,7 +171,7 @@ class Sampler:
         self.last_at: set[tuple[int, int, int]] = set()
         self.lines: list[bytes] = []
         self.next_memory = self.next_states = 0.0
-        self.is_still = self.is_waiting = False
+        self.is_still = self.is_waiting = self.is_last = False
         self.last_wait: tuple[int, str, str, list[int]] | None = None
         self.asks_gpus = is_main
         self.main = threading.main_thread().ident
@@ -212,7 +212,6 @@ class Sampler:
         last = time.monotonic()
         draw = random.Random(0).uniform
         try:
-            self.is_last = False
             while not self.is_last:
                 pause = self.interval * draw(0.6, 1.4)  # a program whose steps are as long would be seen at one place
                 time.sleep(pause)

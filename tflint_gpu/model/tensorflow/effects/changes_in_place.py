@@ -57,9 +57,7 @@ class ChangesInPlace(Analysis):
                 whole = call.func.value
                 yield from ((container, call) for container in dict.fromkeys((_innermost(whole), whole)))
         for owner, name in self._changing_names(file):
-            yield from (
-                (owner, call) for call in file.tree.calls if isinstance(call.func, cst.Name) and call.func.value == name
-            )
+            yield from ((owner, call) for call in file.calls_ending_with(name) if isinstance(call.func, cst.Name))
         keeps = any(word in file.source.text for word in ("ContextVar", "singledispatch"))
         for call in file.method_calls("set", "reset", "register") if keeps else ():
             if isinstance(call.func, cst.Attribute) and self._keeps_what_is_set(file, call.func.value):

@@ -49,9 +49,10 @@ class TensorUses(Analysis):
             if isinstance(parent, cst.Lambda):
                 return returned and child is parent.body
             if isinstance(parent, cst.Assign | cst.AugAssign):
-                uses = later_uses(file, parent) if names < USED_NAMES.limit else None
                 if names >= USED_NAMES.limit:
                     self.inference.meet(USED_NAMES)
+                    return False
+                uses = later_uses(file, parent)
                 return uses is not None and all(
                     self.takes_tensor(file, use, returned=returned, eager=eager, names=names + 1) for use in uses
                 )
@@ -59,9 +60,14 @@ class TensorUses(Analysis):
                 return eager
             if isinstance(parent, cst.Comparison | cst.ComparisonTarget) and not eager:
                 return False
-            if isinstance(parent, cst.BinaryOperation) and self._meets_tensor(file, parent, child):
-                return True
-            if not self._computes(file, parent, child, eager=eager):
+            if isinstance(parent, cst.BinaryOperation):
+                other = self.values.of(file, parent.left if parent.right is child else parent.right)
+                if isinstance(other, TensorValue) and other.kind in ("tensor", "variable"):
+                    return True  # the result is one, whatever this one is
+                # An array of another dtype gives an array its dtype, and takes that of a tensor.
+                if isinstance(other, TensorValue) and other.kind == "array" and other.dtype not in ("", "float32"):
+                    return False
+            elif not _computes(parent, child, eager=eager):
                 return False
             child = parent
         return False
@@ -72,25 +78,6 @@ class TensorUses(Analysis):
         if (name.startswith(_TAKERS) and (eager or name not in ASKING_VALUES)) or (eager and name.startswith("numpy.")):
             return True
         return self.kinds.must_be(file, function, "layer", "model") or self.kinds.is_model(file, function)
-
-    def _meets_tensor(self, file: File, operation: cst.BinaryOperation, side: Node) -> bool:
-        """Whether the other operand is a tensor: the result is one, whatever this one is."""
-        other = self.values.of(file, operation.left if operation.right is side else operation.right)
-        return isinstance(other, TensorValue) and other.kind in ("tensor", "variable")
-
-    def _computes(self, file: File, parent: Node, child: Node, *, eager: bool) -> bool:
-        """Whether a node computes a tensor of one that is its part."""
-        if isinstance(parent, cst.BinaryOperation):
-            other = self.values.of(file, parent.left if parent.right is child else parent.right)
-            # An array of another dtype gives an array its dtype, and takes that of a tensor.
-            return not (isinstance(other, TensorValue) and other.kind == "array" and other.dtype not in ("", "float32"))
-        if isinstance(parent, cst.Comparison):
-            return all(isinstance(target.operator, _ORDERS) for target in parent.comparisons)
-        if isinstance(parent, cst.Subscript):
-            return parent.value is child and all(map(_is_plain, parent.slice))
-        if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):
-            return eager
-        return isinstance(parent, _PASSED_ON)
 
 
 def later_uses(file: File, statement: cst.Assign | cst.AugAssign) -> list[cst.Name] | None:
@@ -109,6 +96,17 @@ def later_uses(file: File, statement: cst.Assign | cst.AugAssign) -> list[cst.Na
         u for u in uses if file.tree.function(u) is function and not isinstance(file.tree.parents[u], cst.AssignTarget)
     ]
     return [use for use in read if order.get(use, 0) > order.get(target, 0) and not file.tree.within(use, statement)]
+
+
+def _computes(parent: Node, child: Node, *, eager: bool) -> bool:
+    """Whether a node computes a tensor of one that is its part."""
+    if isinstance(parent, cst.Comparison):
+        return all(isinstance(target.operator, _ORDERS) for target in parent.comparisons)
+    if isinstance(parent, cst.Subscript):
+        return parent.value is child and all(map(_is_plain, parent.slice))
+    if isinstance(parent, cst.UnaryOperation) and isinstance(parent.operator, cst.Not):
+        return eager
+    return isinstance(parent, _PASSED_ON)
 
 
 def _is_plain(element: cst.SubscriptElement) -> bool:

@@ -203,8 +203,8 @@ class TracedCalls(Analysis):
         """
         handed = [
             (other, other.args[0].value)
-            for other in file.tree.calls
-            if isinstance(other.func, cst.Name) and other.func.value == name and other.args
+            for other in file.calls_ending_with(name)
+            if isinstance(other.func, cst.Name) and other.args
         ]
         models = self.inference.of(file, called_model(call))
         unbuilt, nodes = {*self._unbuilt(models)}, {origin.node for origin in models}
@@ -215,9 +215,9 @@ class TracedCalls(Analysis):
                 return False
             if not nodes.isdisjoint(origin.node for origin in origins):
                 sites.append((file, other))
-        kept, methods = self.traceability.kept, self._forward_of(models)
         if len(sites) == 1:
             return True
+        kept, methods = self.traceability.kept, self._forward_of(models)
         changes = chain(kept.of_calls(sites), kept.of(methods, sites) if methods else ())
         return next(changes, None) is None
 

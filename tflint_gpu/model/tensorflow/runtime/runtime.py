@@ -303,23 +303,16 @@ class Runtime(Analysis):
 
     def _initialising_import(self, file: File, node: Node) -> Initialiser | None:
         """An import at the top of the file of a module that initialises the runtime while it is imported."""
-        order = file.tree.order
-        for binding in file.once(_imports_at_top):
-            statement = binding.node
-            if order[statement] > order[node]:
-                continue
-            imported = self.inference.project.imported(file, binding.target)
-            inner = None if imported is None else self._initialised_on_import(imported[0], frozenset([file]))
-            if inner is not None:
-                return Initialiser(file, statement, inner.name, inner)
-        return None
+        found = next(self._of_imports(file, frozenset([file]), file.tree.order[node]), None)
+        return None if found is None else Initialiser(file, found[0], found[1].name, found[1])
 
     def _initialised_on_import(self, file: File, seen: frozenset[File]) -> Initialiser | None:
         """The code at the top of a module, or of one that it imports, that must initialise the runtime."""
         if file in seen or self.is_graph_program(file):
             return None
         if file not in self._initialised_by:
-            self._initialised_by[file] = self._first_at_top(file) or next(self._of_imports(file, seen | {file}), None)
+            of_imports = (inner for _, inner in self._of_imports(file, seen | {file}))
+            self._initialised_by[file] = self._first_at_top(file) or next(of_imports, None)
         return self._initialised_by[file]
 
     def _first_at_top(self, file: File) -> Initialiser | None:
@@ -331,12 +324,17 @@ class Runtime(Analysis):
                     return Initialiser(file, call, name)
         return None
 
-    def _of_imports(self, file: File, seen: frozenset[File]) -> Iterator[Initialiser]:
+    def _of_imports(
+        self, file: File, seen: frozenset[File], until: int | None = None
+    ) -> Iterator[tuple[Node, Initialiser]]:
+        """The imports at the top of a file, up to a place in its order, that lead to such code."""
         for binding in file.once(_imports_at_top):
+            if until is not None and file.tree.order[binding.node] > until:
+                continue
             imported = self.inference.project.imported(file, binding.target)
             inner = None if imported is None else self._initialised_on_import(imported[0], seen)
             if inner is not None:
-                yield inner
+                yield binding.node, inner
 
     def _may_not_run(self, file: File, call: cst.Call, around: set[Node]) -> bool:
         """Whether `call` is in a branch, loop, handler or lambda that need not run before the place.

@@ -31,6 +31,7 @@ _SUGGESTS_VERSION = regex(
 )
 # Says that it is TensorFlow 2, and not which.
 _IS_TENSORFLOW_2 = regex(r"""[\w.]+\.startswith\((["'])2\.?\1\)""")
+_HANDLES = regex(rb"\bexcept\b")
 _TENSORFLOW = frozenset(["tf", "tensorflow"])
 _OTHER_FRAMEWORKS = frozenset(["torch", "pytorch", "jax", "mxnet", "paddle"])
 # Raised by what runs, not by a name or an argument that is missing.
@@ -145,10 +146,9 @@ class Guards(Analysis):
         called = self.inference.definitions.function(file, function)
         if any(self.in_try(*site, *exceptions) for site in self.inference.call_sites(called)):
             return True
-        calling = re.compile(rb"\bexcept\b")
         return any(
             model.once(Guards).in_try(model.file, call, *exceptions)
-            for model in self.importers(file, calling)
+            for model in self.importers(file, _HANDLES)
             for call in model.file.calls_ending_with(function.name.value)
         )
 
