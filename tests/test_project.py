@@ -182,7 +182,6 @@ def test_the_words_are_those_of_the_field() -> None:
     assert [f"{path}: {match[0]}" for path in files if (match := private.search(path.read_text("utf-8")))] == []
 
 
-@pytest.mark.slow
 def test_variables_carry_their_noun() -> None:
     """Protects readers from `one` and `found` as names: they say nothing of what is held."""
     vague = []

@@ -303,8 +303,11 @@ class Runtime(Analysis):
 
     def _initialising_import(self, file: File, node: Node) -> Initialiser | None:
         """An import at the top of the file of a module that initialises the runtime while it is imported."""
-        found = next(self._of_imports(file, frozenset([file]), file.tree.order[node]), None)
-        return None if found is None else Initialiser(file, found[0], found[1].name, found[1])
+        initialising = next(self._of_imports(file, frozenset([file]), file.tree.order[node]), None)
+        if initialising is None:
+            return None
+        statement, initialiser = initialising
+        return Initialiser(file, statement, initialiser.name, initialiser)
 
     def _initialised_on_import(self, file: File, seen: frozenset[File]) -> Initialiser | None:
         """The code at the top of a module, or of one that it imports, that must initialise the runtime."""
