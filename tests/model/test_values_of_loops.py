@@ -17,7 +17,7 @@ v + 1 | -v | v @ w | v * 0.9 | v[1:] | v[0] | v[v > 0] | v[None] | v["a"] | v.a 
 v if w is None else w | (v, w) | [*v, w] | {"a": v} | {**v} | [e + v for e in w] | zip(v, w) | enumerate(v) | sorted(v) | sum(v) | f"{v}"
 f(v) | f(w, v) | part.method(v) | part(v) | v(w) | model(v) | model.predict(v) | functools.partial(v, v) | tf.function(v) | getattr(v, "a")
 v.batch(2) | v.map(f) | v.map(lambda e: v) | v.concatenate(w) | tf.data.Dataset.zip((v, w)) | iter(v) | next(v) | v.items() | v.get("a")
-tf.keras.Sequential([v]) | tf.keras.Model(v, v) | tf.keras.layers.Dense(v)(v) | tf.Variable(v) | v.assign_add(v) | tf.cond(v, f, f)
+tf.keras.Sequential([v]) | tf.keras.Model(v, v) | tf.keras.layers.Dense(v)(v) | tf.Variable(v) | np.asarray(v) | v.assign_add(v) | tf.cond(v, f, f)
 tf.map_fn(f, v) | tf.while_loop(f, f, [v]) | np.random.default_rng(v).normal(size=v) | tape.gradient(v, v) | v.trainable_variables | v.to_tensor()
 """
 HEAD = """
@@ -51,6 +51,7 @@ for number in range(1000):
     model.predict(v)
     w = v
 """
+LIST = LOOP.replace("start(), start()", "[3.0], [4.0]")
 OBJECT = """
 class Steps:
     def __init__(self, v, w):
@@ -81,9 +82,11 @@ def _one_of_each_row() -> list[str]:
 
 
 @pytest.mark.parametrize("every", [pytest.param(1, marks=pytest.mark.slow), 12])
-@pytest.mark.parametrize("program", [LOOP, OBJECT], ids=["loop", "object"])
+@pytest.mark.parametrize(
+    "program", [LOOP, OBJECT, pytest.param(LIST, marks=pytest.mark.slow)], ids=["loop", "object", "list of one"]
+)
 def test_every_rule_ends(program: str, every: int, tmp_path: Path) -> None:
-    """Protects checks of training loops: `rows = tf.concat([rows, more], 0)` ended in a RecursionError."""
+    """Protects checks of training loops: `rows = tf.concat([rows, more], 0)` ended in a RecursionError, and `row = np.asarray(row)` of a list."""
     written = [part.strip() for line in EXPRESSIONS.strip().splitlines() for part in line.split("|")]
     for expression in (*written, *_one_of_each_row()[::every]):
         try:

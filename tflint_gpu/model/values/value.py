@@ -154,6 +154,8 @@ def joined(values: Iterable[Value]) -> Value:
     for value in values:
         if not isinstance(value, Pending):
             common = value if isinstance(common, Pending) else _common(common, value)
+            if common is None:  # whatever the others are
+                break
     return common
 
 

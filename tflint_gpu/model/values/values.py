@@ -142,6 +142,8 @@ class Values(Analysis):
                 value = joined((self._assumed[key], self._bounded(compute())))
                 if key not in self._asked or value == self._assumed[key]:
                     return value, True
+                if value is None:  # and stays so
+                    return None, False
                 self._assumed[key] = value
                 self._drop(key)
         finally:

@@ -147,7 +147,7 @@ class Inference:
         """The innermost context in a chain of calls that binds parameters which the expression can see."""
         around = self._around.get(expr)
         if around is None:
-            around = self._around[expr] = frozenset(file.enclosing_functions(expr))
+            around = self._around[expr] = _functions_seen(file, expr)
         caller: Context | None = context
         while caller is not None and caller.function not in around:
             caller = caller.caller
@@ -501,6 +501,19 @@ def _elements(display: Origin) -> list[tuple[tuple[Key], Expression]] | None:
 def written_key(key: Expression) -> Key:
     """A key that is a text; None for others."""
     return text_of(key) if isinstance(key, cst.SimpleString) else None
+
+
+def _functions_seen(file: File, expr: Expression) -> frozenset[Node]:
+    """The functions whose parameters an expression can see: a name sees those around its bindings only."""
+    root = expr
+    while root.__class__ is cst.Attribute:
+        root = root.value
+    functions = frozenset[Node](file.enclosing_functions(expr))
+    if not functions or root.__class__ is not cst.Name:
+        return functions
+    bindings = file.flow.lookup(root.value, root)
+    around = frozenset(f for f in functions if any(file.tree.within(binding.node, f) for binding in bindings))
+    return around if root is expr or not around else functions  # `self.x` may be set beside it
 
 
 def _is_inside(function: Node, context: Context | None) -> bool:

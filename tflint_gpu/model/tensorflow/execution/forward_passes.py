@@ -18,6 +18,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, LoopNode, Node, argument, iterable, method_name
+from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.execution.construction import Construction
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
@@ -40,6 +41,7 @@ _LITTLE = 4
 Measured on a CPU with TensorFlow 2.21 on products of small matrices: for up to 4 a trace gains nothing, 8 are
 twice as fast when traced.
 """
+_CALLED = (cst.Name, cst.Attribute, cst.Call, cst.Subscript)
 _METRIC_METHODS = frozenset(["update_state", "result"])
 
 
@@ -121,7 +123,7 @@ class ForwardPasses(Analysis):
         Those on noise also where each iteration is a training step of Keras: a generator before `train_on_batch`.
         """
         besides, is_found = list[Invocation](), self._trains_on_batches(file, loop)
-        for run in self.invocations.eager(file, loop, batches):
+        for run in filter(_may_be_forward, self.invocations.eager(file, loop, batches)):
             if not self._gets_data(run, file, loop, batches):
                 besides.append(run)
             elif self._is_forward(run, file, loop) and self._counts(run, file, loop, batches):
@@ -198,14 +200,11 @@ class ForwardPasses(Analysis):
 
     def _is_forward(self, run: Invocation, file: File, loop: LoopNode) -> bool:
         """Whether a call runs a model forward, and so in each iteration."""
-        call = run.call
-        if not call.args or not isinstance(call.func, cst.Name | cst.Attribute | cst.Call | cst.Subscript):
-            return False
         if not self.is_model_call(run) or self._is_of_a_row(run, file, loop):
             return False
         if any(is_occasional(where, node, loop) for where, node in run.places):
             return False
-        return not self.construction.is_symbolic(run, call.args[0].value)
+        return not self.construction.is_symbolic(run, run.call.args[0].value)
 
     def _is_of_a_row(self, run: Invocation, file: File, loop: LoopNode) -> bool:
         """Whether a function that the loop calls gets a row, and not a batch that happens to have one."""
@@ -225,8 +224,7 @@ class ForwardPasses(Analysis):
 
     def _is_callable_model(self, run: Invocation) -> bool:
         func = called_model(run.call)
-        name = run.file.name(func)
-        if isinstance(func, cst.Call) or (name is not None and name.startswith(("tf.", "keras.", "numpy."))):
+        if isinstance(func, cst.Call) or is_library(run.file.name(func)):
             return False  # `Layer(...)(x)` builds a model
         if self.kinds.is_model(run.file, func, run.context):
             return True
@@ -335,6 +333,13 @@ class ForwardPasses(Analysis):
             return None
         usage = self.kinds.usage(run.file, func, "model")
         return usage.node if usage is not None and usage.node is not run.call else None
+
+
+def _may_be_forward(run: Invocation) -> bool:
+    """Whether a call may run a model forward, by how it is written."""
+    func = called_model(run.call)
+    is_callable = isinstance(run.call.func, _CALLED) and not isinstance(func, cst.Call)
+    return bool(run.call.args) and is_callable and not is_library(run.file.name(func))
 
 
 def called_model(call: cst.Call) -> Expression:

@@ -203,7 +203,7 @@ class LoopData(Analysis):
 
     def holds(self, file: File, batches: Batches, expr: Node) -> bool:
         """Whether an expression is made of what the loop yields."""
-        return mentions(expr, batches.names, batches.sources)
+        return mentions(file, expr, batches.names, batches.sources)
 
     def spread(
         self, file: File, block: LoopNode | FunctionNode, names: set[str], sources: set[Node] | None = None
@@ -240,7 +240,7 @@ class LoopData(Analysis):
         counters = spread_names(file, loop, {index}, set())
         for subscript in subscripts_of(file, loop):
             first = subscript.slice[0].slice
-            if mentions(first, counters, frozenset()) and self._is_dataset_class(file, subscript.value):
+            if mentions(file, first, counters) and self._is_dataset_class(file, subscript.value):
                 yield subscript
 
     def slice_size(self, file: File, loop: LoopNode) -> Expression | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
@@ -56,16 +56,23 @@ class Rows(Analysis):
         """Whether an array has one row on every way: `x[i:i + 1]`, `x[None]`, `np.expand_dims(x, 0)`."""
         if isinstance(expr, cst.Subscript) and self._takes_one(file, expr):
             return True
-        if expr in self._asked:  # `x = np.append(x[:, 1:], y, axis=1)`: what depends on itself adds no row
+        is_single = self._must_be(
+            file, expr, lambda o: self._is_single(o) or self._gets_row(file, expr, o, context), context
+        )
+        return is_single or self._has_one_row(file, expr, context) or self._is_of_batches_of_one(file, expr)
+
+    def _must_be(self, file: File, expr: Expression, holds: Callable[[Origin], bool], context: Context | None) -> bool:
+        """Whether something holds of each value of an expression; what depends on itself adds no row.
+
+        As `x = np.append(x[:, 1:], y, axis=1)` does.
+        """
+        if expr in self._asked:
             return True
         self._asked.add(expr)
         try:
-            is_single = self.inference.must_be(
-                file, expr, lambda o: self._is_single(o) or self._gets_row(file, expr, o, context), context
-            )
+            return self.inference.must_be(file, expr, holds, context)
         finally:
             self._asked.discard(expr)
-        return is_single or self._has_one_row(file, expr, context) or self._is_of_batches_of_one(file, expr)
 
     def _has_one_row(self, file: File, expr: Expression, context: Context | None) -> bool:
         """Whether its shape, where that is known, begins with one."""
@@ -250,7 +257,7 @@ class Rows(Analysis):
                 return self._is_single(origin)
             return _lists_one(node) and origin.file.bound_to(node) not in origin.file.changed
 
-        return self.is_single(file, samples, context) or self.inference.must_be(file, samples, holds, context)
+        return self.is_single(file, samples, context) or self._must_be(file, samples, holds, context)
 
     def _gives_one(self, origin: Origin, call: cst.Call) -> bool:
         file, name, method = origin.file, origin.file.name(call.func), method_name(call)

@@ -38,30 +38,46 @@ def spread_names(file: File, block: LoopNode | FunctionNode, names: set[str], so
     assigned = [binding for binding in bound if binding.value is not None and binding.kind in ("assign", "for")]
     held = set(names)
     for _ in range(len(assigned) + 1):
-        more = {b.name for b in assigned if b.name not in held and b.value and mentions(b.value, held, sources)}
+        more = {b.name for b in assigned if b.name not in held and b.value and mentions(file, b.value, held, sources)}
         if not more:
             break
         held |= more
     return frozenset(held)
 
 
-def mentions(expr: Node, names: frozenset[str] | set[str], sources: frozenset[Node] | set[Node]) -> bool:
+def mentions(
+    file: File, expr: Node, names: frozenset[str] | set[str], sources: frozenset[Node] | set[Node] = frozenset()
+) -> bool:
     """Whether an expression is made of some names or sources; what it calls does not count."""
-    stack: list[Node] = [expr]
-    while stack:
-        node: Any = stack.pop()
-        kind = node.__class__
-        if node in sources or (kind is cst.Name and node.value in names):
-            return True
-        if kind is cst.Attribute or kind is cst.Arg:
-            stack.append(node.value)
-        elif kind is cst.Call:  # what is called is not what it is given
-            stack.extend(node.args)
-            if node.func.__class__ is cst.Attribute:
-                stack.append(node.func)
-        else:
-            stack.extend(children(node))
-    return False
+    mentioned = file.once(_Mentioned)[expr]
+    return not mentioned.isdisjoint(names) or not mentioned.isdisjoint(sources)
+
+
+class _Mentioned(dict[Node, frozenset[str | Node]]):
+    """What expressions of a file are made of, as names and as nodes."""
+
+    def __init__(self, file: File) -> None:
+        super().__init__()
+
+    def __missing__(self, expr: Node) -> frozenset[str | Node]:
+        parts: list[str | Node] = []
+        stack: list[Node] = [expr]
+        while stack:
+            node: Any = stack.pop()
+            kind = node.__class__
+            if kind is cst.Name:
+                parts.append(node.value)
+            parts.append(node)
+            if kind is cst.Attribute or kind is cst.Arg:
+                stack.append(node.value)
+            elif kind is cst.Call:  # what is called is not what it is given
+                stack.extend(node.args)
+                if node.func.__class__ is cst.Attribute:
+                    stack.append(node.func)
+            else:
+                stack.extend(children(node))
+        self[expr] = frozenset(parts)
+        return self[expr]
 
 
 def target_names(target: Node) -> Iterator[str]:
