@@ -69,8 +69,8 @@ class LayerCalls(Analysis):
         innermost: dict[Node, list[LayerCall]] = {}
         for file, loop in self.loops.seen:
             for place, calls in self._in_loop(file, loop).items():
-                if any(self._gets_values(call.run) for call in calls):
-                    innermost[place] = calls
+                if any(self._gets_values(call.run) and not self._is_symbolic(call.run) for call in calls):
+                    innermost[place] = [call for call in calls if not self._is_symbolic(call.run)]
         return [sorted(calls, key=lambda call: not call.draws) for calls in innermost.values()]
 
     def _in_loop(self, file: File, loop: LoopNode) -> dict[Node, list[LayerCall]]:
@@ -119,11 +119,12 @@ class LayerCalls(Analysis):
         run = call.run
         if not self.loops.is_eager(run) or run.call in self._traced:
             return False
-        if self.construction.is_symbolic(run, run.call.args[0].value):
-            return False
         if any(is_occasional(file, node, run.loop) for file, node in run.places):
             return False
         return not self.repetitions.varies(run, [arg.value for arg in call.made.args])
+
+    def _is_symbolic(self, run: Invocation) -> bool:
+        return self.construction.is_symbolic(run, run.call.args[0].value)
 
     @cached_property
     def _traced(self) -> frozenset[cst.Call]:

@@ -280,11 +280,14 @@ class Tensors:
 
     def joined(self, origins: Iterable[Origin]) -> Carry | None:
         """What some values hold, where all agree."""
-        carries = {self._origin(origin) for origin in origins if not origin.is_none}
-        carries.discard(None)
-        if not carries:
-            return None
-        return carries.pop() if len(carries) == 1 else Carry.UNKNOWN
+        common: Carry | None = None
+        for origin in origins:
+            carry = None if origin.is_none else self._origin(origin)
+            if carry is not None and carry is not common:
+                if common is not None or carry is Carry.UNKNOWN:  # whatever the others hold
+                    return Carry.UNKNOWN
+                common = carry
+        return common
 
     def _origin(self, origin: Origin) -> Carry | None:
         if self._is_yielded(origin):
