@@ -109,7 +109,7 @@ HANDED_ON = Bound(
 )
 OUTSIDE_FUNCTIONS = Bound(
     200,
-    "functions in other files that run with a file",
+    "functions in other files that the code of one file runs",
     "A program that calls a framework would need a search for loops in the whole framework.",
 )
 CONTAINER_ITEMS = Bound(
@@ -221,7 +221,7 @@ WEIGHT_LAYERS = Bound(
 )
 EFFECT_FUNCTIONS = Bound(
     60,
-    "functions in which one function's effects on the host are searched",
+    "functions that are searched for the effects of one function on the host",
     "A fix needs to know all effects. Among more functions, something is always unknown.",
 )
 RECURSION_CALLS = Bound(
@@ -302,8 +302,8 @@ MAPPED_CALLS = Bound(
 )
 LOCKED_CALLS = Bound(
     4,
-    "nested calls that keep Python's lock",
-    "All of them must be known. A deeper call may always release the lock.",
+    "nested calls that keep Python's global lock (GIL)",
+    "All of them must be known. Any deeper call may release the lock.",
 )
 RANDOM_CALLS = Bound(
     4,
@@ -312,12 +312,12 @@ RANDOM_CALLS = Bound(
 )
 SAMPLE_STEPS = Bound(
     8,
-    "steps from a dataset to the table of its samples",
+    "steps from a dataset, or from a number of rows, to the array or table that holds the samples",
     "A value may be made from itself.",
 )
 USED_NAMES = Bound(
     2,
-    "names between a value and what takes it, where a tensor is to stand for the value",
+    "names between a value and the code that uses it, if a fix replaces the value with a tensor",
     "Each use of each name must accept a tensor, and may define another name.",
 )
 DTYPE_CALLS = Bound(
@@ -418,8 +418,8 @@ _PAGE = """\
 # How far the analysis looks
 
 `check` follows values, calls and loops through a program, but only up to the bounds on this page. Beyond most bounds
-a value is unknown, and a rule that needs it reports nothing. If the analysis goes on less exactly instead, the table
-says so. `tflint-gpu check --verbose` names the bounds that were reached in each file:
+a value is unknown, and a rule that needs it reports nothing. If the analysis continues with less precision instead, the
+table says so. `tflint-gpu check --verbose` names the bounds that were reached in each file:
 
 ```text
 deep.py: the analysis stopped at 8 nested calls whose arguments are kept separate

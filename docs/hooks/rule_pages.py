@@ -122,7 +122,7 @@ def _measured(results: list[dict[str, Any]]) -> Iterator[str]:
         for figure in result["figures"]
     ]  # fmt: skip
     if lines:
-        head = _row("what", "on", "TensorFlow", "Keras", "flagged, ms", "replacement, ms", "times", "95% interval")
+        head = _row("what", "on", "TensorFlow", "Keras", "flagged, ms", "fixed, ms", "ratio", "95% interval")
         yield "\n".join([head, "|---|---|---|---|---:|---:|---:|---|", *lines])
     for result in results:
         for what, seen in result["facts"].items():

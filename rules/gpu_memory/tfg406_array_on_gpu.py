@@ -38,10 +38,9 @@ class ArrayOnGpu(Rule):
     Not reported:
     - arrays whose shape does not follow from the code
 
-    Measured: nothing on a GPU, because none was available. A test shows that the first layer gets all rows in
-    `model(x)`. `tf.data.Dataset.from_tensors` in Keras's adapter of arrays
-    (keras/src/trainers/data_adapters/array_data_adapter.py) converts the array without naming a device, and many
-    reports mention the error.
+    Measured: not on a GPU. A test shows that the first layer gets all rows in `model(x)`.
+    `tf.data.Dataset.from_tensors` in Keras's adapter of arrays (keras/src/trainers/data_adapters/array_data_adapter.py)
+    converts the array without naming a device, and many reports mention the error.
 
     Fix: none, because copying one batch at a time to the GPU requires different code.
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 class MisplacedCache(Rule):
-    """`cache` comes after a random map or training data's last shuffle, or before a `take` that keeps it incomplete.
+    """`cache` comes after a random map or the last shuffle of training data, or before a `take` that never fills it.
 
     Why: the first epoch fills the cache, and every later one reads it back. Random numbers before the cache are drawn
     only once: each sample keeps its first augmentation, and a shuffle before the cache gives every epoch the same

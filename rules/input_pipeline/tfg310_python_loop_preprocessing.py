@@ -22,8 +22,8 @@ class PythonLoopPreprocessing(Rule):
 
     Reported:
     - a loop in the training loop, in a generator that feeds it or in a Keras `Sequence`, whose results form one array,
-      and whose calls are all known to work with an additional axis; an `if` may decide where a result is stored, like a
-      mask
+      and whose calls are all known to work with an additional axis; the loop may contain an `if` that only decides
+      where a result is stored, as a mask would
 
     Not reported:
     - a single pass before training

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class EmbeddedArrayInGraph(Rule):
     """Traced code uses a large NumPy array, so that its values are copied into the graph as a constant.
 
-    Why: TensorFlow writes an array that traced code uses into the graph itself, as text of its protocol buffers. The
+    Why: TensorFlow writes an array that traced code uses into the graph itself, as part of its protocol buffer. The
     graph is then copied, hashed and optimised with the values in it, again for every trace. A single trace takes
     seconds and many times the array's memory. Above 2 GB the array cannot be written at all, and tracing raises
     ValueError. A tensor or a variable that was created outside the traced code is captured instead: the graph refers to

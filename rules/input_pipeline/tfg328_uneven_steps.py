@@ -36,7 +36,7 @@ class UnevenSteps(Rule):
 
     Measured: with Keras 3.15, ten batches give epochs of 9, 1, 9, 1, ... steps with `steps_per_epoch=9`, of 4, 4, 2, 4,
     ... steps with 4, and of 3, 3, 3, 1, ... steps with 3. Keras 2.15 ends the training in the second, third and fourth
-    epoch. A test shows it with the installed version.
+    epoch, respectively. A test shows it with the installed version.
 
     Fix: unsafe: each epoch has all batches.
 

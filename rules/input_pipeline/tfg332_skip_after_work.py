@@ -38,9 +38,9 @@ class SkipAfterWork(Rule):
     with 2.21 in a `zip`. JPEG images of 512 by 512 pixels: 4 to 5 times as long for four fifths that were left out, 1.1
     to 1.3 times for one fifth.
 
-    Fix: unsafe: random numbers that the map draws are applied to different elements. There is no fix after a `batch` or
-    a `zip`, where another part of the program also reads the mapped dataset, or where the map calls Python, which may
-    count its calls.
+    Fix: unsafe: random numbers that the map draws are applied to different elements. There is no fix if the `skip`
+    comes after a `batch` or a `zip`, if another part of the program also reads the mapped dataset, or if the map calls
+    Python, which may count its calls.
 
     Example:
         import tensorflow as tf

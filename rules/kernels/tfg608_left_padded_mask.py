@@ -48,7 +48,7 @@ class LeftPaddedMask(Rule):
     - LSTM and GRU layers that cuDNN does not compute
 
     Measured: with Keras 3.15 the assertion refuses the mask that `Embedding` makes from `pad_sequences`' result, and
-    accepts it with `padding="post"`: a test repeats it. That training stops follows from Keras's source.
+    accepts it with `padding="post"`: a test repeats it. It follows from Keras's source that training then fails.
 
     Fix: unsafe: the model gets different inputs, and models that were saved before expect the old ones. There is no fix
     where the program also pads other data that the model may get.

@@ -185,8 +185,8 @@ def documentation(row: dict[str, Any], renames: tuple[Rename, ...]) -> str:
         _listed("Not reported", [*row.get("not_reported", ()), _NOT_REPORTED]),
         *([_listed("Names", known)] if 1 < len(known) <= _MOST_NAMES else []),
         _filled(
-            "Measured: a test looks these names up in the installed TensorFlow, also in TensorFlow 2.15. Which "
-            "versions in between have them was looked up in their packages."
+            "Measured: a test looks these names up in the installed TensorFlow, also in TensorFlow 2.15. For earlier "
+            "versions, the names were looked up in the packages of TensorFlow and Keras."
         ),
         _filled(_fix_note(row, renames)),
     ]
@@ -214,6 +214,10 @@ def _fix_note(row: dict[str, Any], renames: tuple[Rename, ...]) -> str:
     kind = fixable(renames)
     if kind is None:
         return "Fix: none, because nothing replaced these names."
-    why = "the new name means the same" if kind == "safe" else "the replacement may return something different"
-    rest = "A call is not changed if the replacement does not accept all its arguments."
-    return f"Fix: {kind}: {why}. {row.get('fix_note', '')} {rest}"
+    same, other = "the new name means the same", "the replacement may behave differently"
+    why = f"{kind}: {same if kind == 'safe' else other}"
+    if {"safe", "unsafe"} <= {rename.fix for rename in renames}:
+        why = f"safe if {same}, unsafe if {other}"
+    are_calls = any(r.arguments is not None or r.parameters or r.new.endswith(")") for r in renames)
+    rest = "A call is not changed if the replacement does not accept all its arguments." if are_calls else ""
+    return f"Fix: {why}. {row.get('fix_note', '')} {rest}"

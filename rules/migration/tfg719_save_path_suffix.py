@@ -38,8 +38,8 @@ class SavePathSuffix(Rule):
     - extensions that the code does not show
     - paths under a condition on the version or on the path's extension
 
-    Measured: each form raises with Keras 3.15 in the tests, and none did with Keras 2.15. `ModelCheckpoint` takes
-    `.h5` for a model since Keras 3.8.
+    Measured: each form raises with Keras 3.15 in the tests, and none did with Keras 2.15. `ModelCheckpoint` has
+    accepted `.h5` for a model since Keras 3.8.
 
     Fix: none, because the code that reads the file needs the new name too, and may be in another program.
 

@@ -69,9 +69,9 @@ class NumpyInCall(Rule):
 
     Fix: safe where TensorFlow's function returns the same as NumPy's for a tensor; unsafe in a helper function that
     other code may also call, and where an operand is an array, whose dtype decides the result's dtype. Code that Keras
-    calls eagerly works with NumPy: there the fix is also unsafe if the tensors may be integers, which NumPy converts to
-    floating point, if the result is used as an array (`np.abs(x).sum()`), and if the program trains eagerly, because a
-    gradient passes only after the fix.
+    calls eagerly works with NumPy: there the fix is also unsafe in three cases: the tensors may be integers, which
+    NumPy converts to floating point; the result is used as an array (`np.abs(x).sum()`); or the program trains eagerly,
+    where a gradient passes only after the fix.
 
     Example:
         import numpy as np

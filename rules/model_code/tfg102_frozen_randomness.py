@@ -47,9 +47,10 @@ class FrozenRandomness(Rule):
     with the installed TensorFlow.
 
     Fix: unsafe: the number becomes a tensor that is drawn in every step, of float32 or of the dtype of the tensor that
-    it is combined with. The order in which a loop applies functions of `tf.image` is drawn in every step, too. There is
-    no fix where Python needs the number itself (which function comes next, the order of another list). There is no fix
-    for clocks: nothing in a graph makes `tf.timestamp` wait for the operations that it is meant to time.
+    it is combined with. If the program draws the order in which a loop applies functions of `tf.image`, the fix draws a
+    new order in every step, too. There is no fix where Python needs the number itself (which function comes next, the
+    order of another list). There is no fix for clocks: nothing in a graph makes `tf.timestamp` wait for the operations
+    that it is meant to time.
 
     Example:
         import numpy as np

@@ -29,8 +29,9 @@ class CpuPinnedTraining(Rule):
     - programs that only predict
     - single layers or parts of a pipeline under `tf.device("/CPU:0")`
 
-    Measured: with TensorFlow 2.21 and 2.15 `list_logical_devices("GPU")` is empty after either switch, by their
-    definition (no GPU was available to observe the change); a test repeats it with the installed TensorFlow.
+    Measured: with TensorFlow 2.21 and 2.15 `list_logical_devices("GPU")` is empty after either setting; a test repeats
+    it with the installed TensorFlow. This was not measured on a GPU: it follows from what the settings do, because the
+    list is always empty on a machine without a GPU.
 
     Fix: none, because either the GPUs are hidden by mistake, or the setup is useless.
 

@@ -28,7 +28,7 @@ class LateVisibleDevices(Rule):
     - restoring a saved value
 
     Measured: that these calls initialise the runtime, with TensorFlow 2.21 and 2.15 (a test repeats it). What CUDA does
-    follows from its documentation. It was not observed, because no GPU was available.
+    follows from its documentation. It was not measured on a GPU.
 
     Fix: none, because the GPUs may be initialised by an import that cannot come later.
 

@@ -18,9 +18,9 @@ class OutsideStrategyScope(Rule):
 
     Why: a strategy copies to its devices only the variables that are created in its scope. Where a model's weights are
     made outside and `compile` or `fit` is called inside, training fails as soon as it starts. With Keras 3 the
-    optimizer must be made in the scope, too: as an object, and by `compile(optimizer="adam")`, which makes it where
-    `compile` is called. Plain SGD, which has no variables for each weight, works. With Keras 2 `compile` may be called
-    outside, and metric objects must be made inside.
+    optimizer must be made in the scope, too. This also holds for `compile(optimizer="adam")`, which makes the optimizer
+    where `compile` is called. Plain SGD, which has no variables for each weight, works. With Keras 2 `compile` may be
+    called outside, and metric objects must be made inside.
 
     Reported:
     - a program in which the scope is around only one part of what it trains
@@ -30,7 +30,7 @@ class OutsideStrategyScope(Rule):
     - `tf.distribute.get_strategy()`: the default strategy has no such demands
 
     Measured: TensorFlow 2.21 and 2.15 with MirroredStrategy and OneDeviceStrategy on a CPU: RuntimeError, ValueError or
-    an AssertionError without a text, as each message says; a test repeats them with the installed TensorFlow.
+    an AssertionError without a text (each finding names its error); a test repeats them with the installed TensorFlow.
 
     Fix: unsafe: random numbers may be drawn in another order. There is no fix if the part and the scope are not in the
     same block, or other statements between them use the same variables.

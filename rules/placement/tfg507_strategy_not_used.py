@@ -45,7 +45,8 @@ class StrategyNotUsed(Rule):
     - loops inside the scope, in which such a step raises
 
     Measured: with TensorFlow 2.21 and two CPU devices in a MirroredStrategy, a step that was called directly ran on one
-    replica, and one in `strategy.run` on two. A test repeats it with the installed TensorFlow. No GPUs were available.
+    replica, and one in `strategy.run` on two. A test repeats it with the installed TensorFlow. This was not measured on
+    GPUs.
 
     Fix: none, because the dataset has to be distributed, and the loss scaled by the global batch size.
 

@@ -34,7 +34,7 @@ class LateTfConfig(Rule):
     2.21; a test shows it with the installed TensorFlow.
 
     Fix: none, because the strategy waits for the other workers as soon as it knows of them, and the value of the
-    variable may be computed after the strategy.
+    variable may be computed only after the strategy is made.
 
     Example:
         import json

@@ -38,8 +38,8 @@ class ForkedRuntime(Rule):
     `import tensorflow` and `list_physical_devices`, and hung after `tf.constant`; `predict` also after a dataset, a
     `Sequential` model with an Input and `list_logical_devices`. A test repeats it with the installed TensorFlow.
 
-    Fix: none, because the process's arguments must be picklable, and a spawned process imports the program's main
-    module again, which needs an `if __name__ == "__main__":` guard.
+    Fix: none, because a process that is spawned instead of forked needs picklable arguments, and it imports the
+    program's main module again, which needs an `if __name__ == "__main__":` guard.
 
     Example:
         import multiprocessing

@@ -21,7 +21,7 @@ class TfFunctionInLoop(Rule):
 
     Reported:
     - a `tf.function` that each iteration of a loop makes again
-    - the same in a loop that unfreezes layers once, under an `if`: there, one second object is enough
+    - the same in a loop that unfreezes layers once, under an `if`: there, a second object is enough
 
     Not reported:
     - objects that are kept: returned, stored, or passed on

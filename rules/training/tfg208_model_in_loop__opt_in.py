@@ -53,7 +53,7 @@ class ModelInLoop(Rule):
             model.fit(images, labels)
 
 
-        if __name__ == "__main__":  # for each process imports this file
+        if __name__ == "__main__":  # because each process imports this file
             for rate in rates:
                 process = multiprocessing.get_context("spawn").Process(target=fitted, args=(rate,))
                 process.start()

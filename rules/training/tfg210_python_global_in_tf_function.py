@@ -21,12 +21,12 @@ class PythonGlobalInTfFunction(Rule):
 
     Why: a Python value that a traced function reads becomes a constant of the graph. When the program gives the name or
     the attribute another value, the graph keeps the old one. TensorFlow does not trace again, since no argument has
-    changed. A learning rate that is lowered, a weight that a callback anneals (`self.model.beta = ...`) or a phase that
-    is counted then has no effect.
+    changed. Then it has no effect to lower a learning rate, to anneal a loss weight in a callback
+    (`self.model.beta = ...`) or to count training phases.
 
     Reported:
-    - a global that changes between two calls of the traced function: in the loop that calls it, between two statements
-      that call it, or in a function that increments it or that a loop calls
+    - a global that changes between two calls of the traced function: in the loop that makes these calls, between two
+      statements that make them, or in a function that increments the global or that a loop calls
     - an attribute that is read by a traced method of its object, or by a function that the method defines, if a
       callback sets the attribute between epochs or batches, or the loop that trains or calls the traced code sets it
 

@@ -57,8 +57,8 @@ class EagerInferenceLoop(Rule):
     - loops in a training step
     - a main block that tries out an untrained model
     - samples that a training program shows after each epoch, or every n steps
-    - loops over the models of an ensemble, unless another loop repeats them, and models that are made in the same
-      iteration
+    - models that are made in the same iteration, and loops over the models of an ensemble, unless another loop repeats
+      these loops
     - loops over several environments
     - comparisons with TFLite
     - code that builds a model out of models

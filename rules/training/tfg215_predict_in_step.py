@@ -73,7 +73,7 @@ class PredictInStep(Rule):
     - a call on the same data in all iterations
     - loops of epochs
     - a `fit` of more rows than its `batch_size`
-    - rows that a loop yields together with a `batch_size` for them
+    - rows that the loop's data gives together with a `batch_size` for them
     - slices whose computation takes longer than the overhead of the call: if the code shows the network, its
       multiply-adds decide; otherwise slices of more than four batches are not reported
     - methods with these names of other classes

@@ -33,8 +33,8 @@ class TrainableTooLate(Rule):
     batch raises `TypeError: 'NoneType' object is not callable`.
 
     Reported:
-    - a setting of `trainable` that comes too late, by a callback too, or after which a model is never trained, if the
-      code shows the order: the call that determines the trained weights comes first on every path, no `compile` follows
+    - a setting of `trainable`, in a callback too, that comes too late or after which a model is never trained. The code
+      must show the order: the call that determines the trained weights comes first on every path, no `compile` follows
       before the next step, and nothing else is trained
 
     Not reported:

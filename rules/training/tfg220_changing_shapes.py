@@ -28,7 +28,7 @@ class ChangingShapes(Rule):
     - calls of a `tf.function`, or a `fit` under XLA, where the code shows that the shapes differ
 
     Not reported:
-    - shapes that are only unknown
+    - shapes that are unknown, but may be the same every time
     - a smaller last batch
     - loops of a few iterations
     - functions with a signature

@@ -150,9 +150,9 @@ def _table(known: dict[str, list[dict[str, Any]]], rules: Path) -> str:
         "# The evidence for the rules' figures",
         "",
         "Written by `python tests/benchmarks/evidence.py`. Each row has the medians of alternating runs of the flagged and the",
-        "repaired code, and the 95% interval of the ratio. The workloads are in `tests/benchmarks/evidence/`.",
+        "fixed code, and the 95% interval of the ratio. The workloads are in `tests/benchmarks/evidence/`.",
         "",
-        "| rule | what | TensorFlow | Keras | flagged, ms | repaired, ms | ratio | interval | machine | date |",
+        "| rule | what | TensorFlow | Keras | flagged, ms | fixed, ms | ratio | interval | machine | date |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     facts = ["", "| rule | what was seen | | TensorFlow | Keras | date |", "|---|---|---|---|---|---|"]

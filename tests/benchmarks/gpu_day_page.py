@@ -200,7 +200,7 @@ def _evidence(known: Sequence[Found]) -> Iterator[str]:
             rows.append([code, name, versions, slow, fast, f"{interval.ratio:.2f}", span, machine])
         facts += [[code, name, str(seen), versions] for name, seen in one["facts"].items()]
     if rows:
-        head = ["rule", "what", "TensorFlow, Keras", "flagged, ms", "repaired, ms", "ratio", "interval", "machine"]
+        head = ["rule", "what", "TensorFlow, Keras", "flagged, ms", "fixed, ms", "ratio", "interval", "machine"]
         yield _table(head, rows)
     if facts:
         yield _table(["rule", "what was seen", "", "TensorFlow, Keras"], facts)

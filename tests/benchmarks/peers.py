@@ -74,7 +74,7 @@ def _shares(folder: Path, files: list[Path]) -> str:
     parts, _ = seconds_by_part({folder: files})
     whole = sum(parts.values())
     dearest = sorted(parts, key=lambda part: -parts[part])[:5]
-    return "of it " + ", ".join(f"{part} {100 * parts[part] / whole:.0f}%" for part in dearest)
+    return "time spent in: " + ", ".join(f"{part} {100 * parts[part] / whole:.0f}%" for part in dearest)
 
 
 _CHECK = ("check", "--isolated", "--quiet", "--no-progress", "--output-format", "json", "--exit-zero", "--no-cache")

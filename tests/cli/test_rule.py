@@ -53,6 +53,26 @@ def test_tags_and_versions(tflint: Any) -> None:
     assert tflint("rule", "TFG403").stdout.splitlines()[2] == "error; default; safe fix; gpu-memory; since 0.1.0"
 
 
+def test_all_rules_are_listed_without_an_argument(tflint: Any) -> None:
+    """Protects who asks which rules there are: a line for each says whether it runs by default, and its fix."""
+    listed = tflint("rule")
+    lines = listed.stdout.splitlines()
+    assert (listed.returncode, listed.stderr) == (0, "")
+    assert [line.partition(" ")[0] for line in lines] == [entry.code for entry in entries()] + list(known())
+    by_code = {line.partition(" ")[0]: line for line in lines}
+    assert by_code["TFG403"].startswith("TFG403 partial-memory-growth (default, safe fix, gpu-memory): Memory growth ")
+    assert by_code["TFG405"].startswith("TFG405 tensor-accumulation (opt-in, gpu-memory): ")
+    assert by_code["TFG901"].startswith("TFG901 no-driver (doctor): ")
+    assert len(json.loads(tflint("rule", "--output-format", "json").stdout)) == len(lines)
+
+
+def test_only_headings_are_bold_in_the_catalogue(tflint: Any) -> None:
+    """Protects the text of a diagnosis, whose sentences may have a colon, from being printed as a heading."""
+    found = re.findall(r"^\*\*(.+):\*\*", tflint("rule", "--all", "--output-format", "markdown").stdout, re.MULTILINE)
+    expected = {"Opt-in", "Why", "Reported", "Not reported", "Names", "Measured", "Fix", "Example", "Use instead"}
+    assert set(found) == expected
+
+
 def test_the_catalogue_begins_with_a_short_list(tflint: Any) -> None:
     """Protects who scrolls: 3,000 lines of documents say little about which rules there are."""
     lines = tflint("rule", "--all").stdout.split("\n\n")[0].splitlines()
@@ -65,14 +85,13 @@ def test_mistakes(tflint: Any) -> None:
     wrong = tflint("rule", FIRST.name + "s")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert f"did you mean `{FIRST.name}`?" in wrong.stderr
-    lists = "`tflint-gpu rule --all` lists them"
+    lists = "`tflint-gpu rule` lists them"
     assert tflint("rule", "TFG999").stderr == f"error: unknown rule `TFG999`; {lists}\n", "a number is like no other"
     assert tflint("rule", "nump").stderr == f"error: unknown rule `nump`; {lists}\n"
     assert tflint("rule", "TFG1").stderr == f"error: unknown rule `TFG1`; {lists}\n", "nor a part of one"
     for code, owner in (("E501", "pycodestyle"), ("NPY001", "ruff's rules for NumPy"), ("T201", "flake8-print")):
         assert tflint("rule", code).stderr == f"error: unknown rule `{code}`; it is a code of {owner}\n"
     assert tflint("rule", "TF101").stderr == "error: unknown rule `TF101`; did you mean `TFG101`?\n"
-    assert tflint("rule").returncode == 2
     assert tflint("rule", FIRST.code, "--all").returncode == 2
 
 
@@ -90,7 +109,7 @@ def test_rules_are_found_by_words(tflint: Any) -> None:
     assert "no rule's documentation has `zebra`" in nothing.stderr
     both = tflint("rule", "--search", "prefetch", "--all")
     assert both.returncode == 2
-    assert "give a rule's code, --search, or --all" in both.stderr
+    assert "give only one of: a rule's code, --search, --all" in both.stderr
 
 
 def test_a_table_of_rules_is_in_the_catalogue() -> None:

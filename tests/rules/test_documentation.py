@@ -122,7 +122,7 @@ Why: it is.
 Not reported:
 - small ones
 - test files
-- programs for TensorFlow 1
+- programs for TensorFlow 1: they use its names without `tf.function` or `tf.GradientTape`, or turn eager execution off
 - projects whose target version is before TensorFlow 2.11
 - programs that choose a Keras backend other than TensorFlow
 - projects without the setting `gpu-memory`, which says how much memory the GPU has

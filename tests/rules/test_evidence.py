@@ -68,6 +68,17 @@ def test_what_a_card_showed_stands_beside_what_was_measured_without(tmp_path: Pa
     assert "NVIDIA" in with_card and " times (" in with_card
 
 
+def test_each_figure_says_with_which_version() -> None:
+    """Protects two amounts from standing beside each other without a version, and factors from being unexplained."""
+    memory = measured("TFG208")
+    assert re.search(r"built and fitted in a loop: [\d.]+ MB with 2\.\d+ and [\d.]+ MB with 2\.15\. ", memory)
+    assert memory.startswith("TensorFlow 2."), "it has no factors"
+    assert "Traces for 20 tensors: 1. " in measured("TFG204"), "one that all versions have is said once"
+    assert measured("TFG204").startswith(
+        "the time of the flagged code divided by the time of the fixed code (95% inter"
+    )
+
+
 def test_the_documents_show_what_a_card_showed() -> None:
     """Protects the table of `docs/idle/index.md` from figures that nothing recorded."""
     text = (ROOT / "docs" / "idle" / "index.md").read_text("utf-8")

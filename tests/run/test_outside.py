@@ -158,7 +158,7 @@ def test_a_signal_ends_the_watch_and_not_the_program(loop: Path, number: signal.
         watch.send_signal(number)
         _, error = watch.communicate(timeout=120)
         assert watch.returncode == 0
-        assert f"process {program.pid} (" in error and "goes on, was watched for" in error
+        assert f"process {program.pid} (" in error and "still running; watched for" in error
         assert "loop.py:7" in error
         assert ended(program) == "done\n"
 
@@ -182,7 +182,7 @@ def test_a_program_that_ends_ends_the_watch(loop: Path) -> None:
         wait_for_recordings(watch, 1)
         assert ended(program) == "done\n"
         _, error = watch.communicate(timeout=120)
-    assert watch.returncode == 0 and "has ended, was watched for" in error
+    assert watch.returncode == 0 and "has ended; watched for" in error
 
 
 @LINUX
@@ -216,10 +216,10 @@ def test_the_report_for_the_terminal_has_native_functions_and_who_held_the_lock(
     known.ledger.take(Native(0.25, "libtensorflow_cc.so.2", "IteratorGetNextOp::DoCompute", line))
     known.ledger.take(Held(9.0, (line,), ""))
     view = View(tmp_path)
-    text = renderer("full")(known.report("process 7", view, pid=7, end="goes on"), view)
+    text = renderer("full")(known.report("process 7", view, pid=7, end="still running"), view)
     rows = [" ".join(row.split()) for row in text.splitlines()]
     assert "25% libtensorflow_cc.so.2 IteratorGetNextOp::DoCompute /user/main.py:7 in train" in rows, text
-    assert "9.0 s /user/main.py:7 in train" in rows and rows[0].startswith("process 7: goes on, was watched for ")
+    assert "9.0 s /user/main.py:7 in train" in rows and rows[0].startswith("process 7: still running; watched for ")
 
 
 @LINUX

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from tflint_gpu.run.reports.trials import full
 from tflint_gpu.run.samples import Place
 from tflint_gpu.run.steps import Training
 from tflint_gpu.run.trials import (
     UNCHANGED,
     Setting,
     Trial,
+    Tried,
     UnknownSetting,
     largest_batch,
     lines_to_change,
@@ -91,6 +93,21 @@ def tried(program: str, wanted: str, folder: Path) -> dict[str, Any]:
     )
     assert done.returncode == 0, done.stderr
     return {setting.pop("setting"): setting for setting in json.loads(done.stdout)["settings"]}
+
+
+def test_a_column_has_one_format(tmp_path: Path) -> None:
+    """Protects numbers below each other from having different decimals, or an exponent."""
+    speeds, losses = (9790.4, 43512.0, None), (0.4744, 12.5, float("nan"))
+    tries = [
+        Tried(Setting(name), None if speed is None else 1 / speed, None, 4, None, loss, 128, "")
+        for name, speed, loss in zip(("", "prefetch", "xla"), speeds, losses, strict=True)
+    ]
+    rows = full(tries, None, tmp_path).splitlines()[1:]
+    assert [row.split() for row in rows] == [
+        ["unchanged", "9,790", "0.4744"], ["prefetch", "43,512", "12.5000"], ["xla", "nan"],
+    ]  # fmt: skip
+    few = [Tried(Setting(), 1 / speed, None, None, None, None, None, "") for speed in (0.5, 123.456)]
+    assert [row.split()[1] for row in full(few, None, tmp_path).splitlines()[1:]] == ["0.5000", "123.4560"]
 
 
 def test_settings_of_fit_are_changed(tmp_path: Path) -> None:

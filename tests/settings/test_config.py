@@ -64,7 +64,7 @@ def test_the_command_line_wins(tmp_path: Path, write_files: Write) -> None:
         ('select = ["numpy-in-cal"]', ["did you mean `numpy-in-call`?"]),
         ('severity = {"TFG999" = "error"}', ["TFG999", "`severity`"]),
         ('severity = {"TFG101" = "loud"}', ["`severity` must be one of error, warning, advice for `TFG101`"]),
-        ('select = ["TFG999"]', ["unknown rule `TFG999` in `select`; `tflint-gpu rule --all` lists them"]),
+        ('select = ["TFG999"]', ["unknown rule `TFG999` in `select`; `tflint-gpu rule` lists them"]),
         ('extend = "absent.toml"', ["`extend` names", "absent.toml", "is not a file"]),
         ('extend = "tflint-gpu.toml"', ["`extend` leads back to"]),
         ('target-tensorflow = "9.9"', ["`target-tensorflow` must be a TensorFlow version from 1.0 to"]),

@@ -16,7 +16,8 @@ from tflint_gpu.reports.display import printable
 def command() -> int:
     """Remove the cache of the current folder and the caches in the folders below.
 
-    The settings may place that cache elsewhere (`cache-dir`). Files that tflint-gpu did not create are kept.
+    If `cache-dir` places the cache of the current folder elsewhere, it is removed there, too. Files that tflint-gpu did
+    not create are kept.
     """
     from tflint_gpu.checking.cache import clear
     from tflint_gpu.reports.summary import plural

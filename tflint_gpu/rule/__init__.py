@@ -211,7 +211,8 @@ class Rule:
         if cls.skips_tests:
             yield "test files"
         if cls.skips_graphs:
-            yield "programs for TensorFlow 1"
+            names = "they use its names without `tf.function` or `tf.GradientTape`"
+            yield f"programs for TensorFlow 1: {names}, or turn eager execution off"
         if cls.least_tensorflow > (2, 0):
             yield f"projects whose target version is before TensorFlow {'.'.join(map(str, cls.least_tensorflow))}"
         if cls.skips_other_backends:

@@ -9,6 +9,7 @@ from typing import Any
 
 PLACEHOLDER = "{evidence}"
 """The placeholder in a rule's documentation for the sentence about what was measured."""
+_FACTORS = "the time of the flagged code divided by the time of the fixed code (95% interval). "
 
 
 def measured(code: str) -> str:
@@ -22,7 +23,7 @@ def measured(code: str) -> str:
         return f"not yet; {command} does it."
     without = [result for result in results if result["machine"].endswith("no GPU")]
     with_card = [result for result in results if result not in without]
-    parts = ["flagged code against its replacement, ", *_sentences(without)]
+    parts = [_FACTORS if any(result["figures"] for result in results) else "", *_sentences(without)]
     if with_card:
         parts += ["With a GPU: " if without else "", *_sentences(with_card)]
     return "".join(parts) + f"Repeat with {command}."
@@ -38,8 +39,10 @@ def _sentences(results: list[dict[str, Any]]) -> Iterator[str]:
     for what in dict.fromkeys(figure["what"] for result in results for figure in result["figures"]):
         yield f"{_sentence(what)}: {' and '.join(_ratios(results, what))}. "
     for what in dict.fromkeys(what for result in results for what in result["facts"]):
-        seen = dict.fromkeys(result["facts"][what] for result in results if what in result["facts"])
-        yield f"{_sentence(what)}: {' and '.join(seen)}. "
+        seen = [(result["facts"][what], _minor(result)) for result in results if what in result["facts"]]
+        is_same = len({fact for fact, _ in seen}) == 1
+        facts = seen[0][0] if is_same else " and ".join(f"{fact} with {version}" for fact, version in seen)
+        yield f"{_sentence(what)}: {facts}. "
 
 
 def _sentence(what: str) -> str:
@@ -57,10 +60,14 @@ def _ratios(results: list[dict[str, Any]], what: str) -> list[str]:
         for figure in result["figures"]:
             if figure["what"] == what:
                 ratios.append(
-                    f"{figure['ratio']:.3g} times ({figure['low']:.3g} to {figure['high']:.3g}) "
-                    f"with {result['tensorflow'].rpartition('.')[0]}"
+                    f"{figure['ratio']:.3g} times ({figure['low']:.3g} to {figure['high']:.3g}) with {_minor(result)}"
                 )
     return ratios
+
+
+def _minor(result: dict[str, Any]) -> str:
+    """The version of TensorFlow without its last number."""
+    return str(result["tensorflow"].rpartition(".")[0])
 
 
 def _numbers(version: str) -> list[int]:

@@ -103,7 +103,7 @@ def hint_for_rule(word: str, known: Iterable[str]) -> str:
     words = set(known)
     if word.upper() in words:
         return f"; did you mean `{word.upper()}`?"
-    return nearest(word, sorted(words), "`tflint-gpu rule --all`")
+    return nearest(word, sorted(words), "`tflint-gpu rule`")
 
 
 def nearest(word: str, known: Iterable[str], listing: str = "") -> str:

@@ -64,7 +64,7 @@ def workloads() -> Iterator[Workload]:
     files = tf.data.Dataset.from_tensor_slices(_files(8))
     turns = files.interleave(_records, cycle_length=4)
     threads = files.interleave(_records, cycle_length=4, num_parallel_calls=tf.data.AUTOTUNE)
-    yield "8 compressed TFRecord files in turns of 4", lambda: _read(turns.batch(32)), lambda: _read(threads.batch(32))
+    yield "8 compressed TFRecord files, 4 at a time", lambda: _read(turns.batch(32)), lambda: _read(threads.batch(32))
 
 
 def _records(path: tf.Tensor) -> tf.data.Dataset:

@@ -63,7 +63,7 @@ def workloads() -> Iterator[tuple[str, Callable[[], object], Callable[[], object
     rows = tf.data.Dataset.from_tensors(tf.ones(200)).repeat(640)
     loop = rows.map(_in_python, num_parallel_calls=tf.data.AUTOTUNE).batch(32)
     graph = rows.map(_in_tensorflow, num_parallel_calls=tf.data.AUTOTUNE).batch(32)
-    yield "a mean of 3 over 640 rows of 200, in threads", lambda: _read(loop), lambda: _read(graph)
+    yield "a moving mean of 3 numbers over 640 rows of 200, in threads", lambda: _read(loop), lambda: _read(graph)
     alone = rows.map(_in_python).batch(32)
     yield "the same loop on one thread, and in threads", lambda: _read(alone), lambda: _read(loop)
     for shape in ((80,), (300, 80)):

@@ -18,7 +18,7 @@ _COUNT, _BUFFER = 600, 500
 def workloads() -> Workloads:
     """The first batch of 16 in a new epoch: 500 pictures of 512 x 512 in the buffer, and 500 file names."""
     names = _pictures()
-    yield "first batch of an epoch, 500 pictures of 512 x 512", _first(_behind(names)), _first(_before(names))
+    yield "first batch of an epoch, 500 pictures of 512 x 512", _first(_after(names)), _first(_before(names))
 
 
 def facts() -> Iterator[tuple[str, str]]:
@@ -28,7 +28,7 @@ def facts() -> Iterator[tuple[str, str]]:
         yield f"growth of host memory with the shuffle {place} the map", f"{int(done.stdout)} MB"
 
 
-def _behind(names: list[str]) -> Any:
+def _after(names: list[str]) -> Any:
     return tf.data.Dataset.from_tensor_slices(names).map(_load, tf.data.AUTOTUNE).shuffle(_BUFFER).batch(16)
 
 
@@ -58,7 +58,7 @@ def _resident() -> int:
     return int(Path("/proc/self/status").read_text().partition("VmRSS:")[2].split()[0]) // 1024
 
 
-_ORDERS = {"before": _before, "behind": _behind}
+_ORDERS = {"before": _before, "after": _after}
 
 if __name__ == "__main__":
     pictures = _ORDERS[sys.argv[1]](_pictures())

@@ -92,7 +92,8 @@ _GROUPS = {
 @click.option(
     "--order",
     type=click.Choice(["file", "severity", "cost"]),
-    help="The order of the findings; cost: the most expensive in a run first. Default: file.",
+    help="The order of the findings; cost: the most expensive first, by --measured or tflint-gpu-run.json. Default: "
+    "file, or cost with --measured.",
 )
 @click.option("--runs", type=click.IntRange(min=1), metavar="N", help="The number of runs of each program.")
 @setting_option("smallest-gain", type=float)

@@ -106,7 +106,7 @@ class Outside:
         with _ended_by_signals(watching.enough):
             self._watch(until)
         self._tell()
-        return "goes on" if running.lives else "has ended"
+        return "still running" if running.lives else "has ended"
 
     def begin(self, pid: int, python: str, take: Take) -> None:
         """Watch a program that was just started by this interpreter, in a thread, until it ends."""

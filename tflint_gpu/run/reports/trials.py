@@ -18,16 +18,18 @@ def full(tries: Sequence[Tried], largest: int | None, here: Path) -> str:
     samples = next((tried.samples for tried in tries if tried.samples), None)
     counted = _unit(tries).partition("/")[0]
     loss = "loss" if samples is None else f"loss after {samples:,} {counted}"
+    speeds = _column([tried.seconds and 1 / tried.seconds for tried in tries])
+    losses = _column([tried.loss for tried in tries])
     rows: list[tuple[str, ...]] = [("setting", _unit(tries), "speed-up (95% interval)", "peak memory", loss)]
     rows += [
         (
             str(tried.setting),
-            "" if tried.seconds is None else f"{1 / tried.seconds:.4g}",
+            speed,
             "" if tried.ratio is None else _interval(tried),
             "" if tried.memory is None else gibibytes(tried.memory, 2),
-            "" if tried.loss is None else f"{tried.loss:.4g}",
+            its_loss,
         )
-        for tried in tries
+        for tried, speed, its_loss in zip(tries, speeds, losses, strict=True)
     ]
     return "\n".join([*table(rows), *_remarks(tries, largest, here)]) + "\n"
 
@@ -54,6 +56,13 @@ def as_json(tries: Sequence[Tried], largest: int | None, here: Path) -> str:
         ],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _column(numbers: Sequence[float | None]) -> list[str]:
+    """Numbers with the same decimals, as many as give the smallest one four digits; empty where there is none."""
+    sizes = [abs(number) for number in numbers if number and math.isfinite(number)]
+    decimals = max(0, 3 - math.floor(math.log10(min(sizes)))) if sizes else 0
+    return ["" if number is None else f"{number:,.{decimals}f}" for number in numbers]
 
 
 def _unit(tries: Sequence[Tried]) -> str:

@@ -149,9 +149,9 @@ def ending(report: Report) -> str:
 
 def head(report: Report) -> str:
     """What was run, for how long, on what."""
-    what = "ran for" if report.code is not None or report.end else "has been running for"
-    what = what if report.pid is None else "was watched for"
-    return f"{report.program}: {ending(report)}, {what} {seconds(report.seconds)}"
+    what = ", ran for" if report.code is not None or report.end else ", has been running for"
+    what = what if report.pid is None else "; watched for"
+    return f"{report.program}: {ending(report)}{what} {seconds(report.seconds)}"
 
 
 def device(report: Report) -> str:
@@ -197,7 +197,7 @@ def beside(report: Report) -> str:
         if name in whole and (spent := whole[name].seconds - (inside[name].seconds if name in inside else 0.0)) >= 0.05
     ]
     count, spent = training.warm_up
-    parts.append(f"the first {count} steps {seconds(spent)}, including tracing and compiling in them")
+    parts.append(f"the first {count} steps {seconds(spent)}, with their tracing and compiling")
     return f"Not counted: {', '.join(parts)}; {seconds(report.seconds - training.wall)} of the run in total."
 
 
@@ -303,7 +303,8 @@ def other_lines(report: Report, shown: Sequence[Line]) -> float:
 def alongside(report: Report) -> dict[str, list[Line]]:
     """What ran beside the main thread and is charged to nobody, under its title; the longest lines first."""
     feeding = (
-        "Lines that fed the input pipeline while operations ran, or seemed to run; a faster GPU may wait for them:"
+        "Lines that fed the input pipeline while the main thread ran operations, or appeared to; a faster GPU may wait "
+        "for them:"
     )
     holding = "Lines that held Python's global lock (GIL), so that no other thread ran Python:"
     tables = {
