@@ -103,7 +103,7 @@ class Rename:
 
     def _is_removed(self, model: Model) -> bool:
         if self.removed == KERAS_3:
-            return is_keras_3(model)
+            return model.once(is_keras_3)
         return bool(self.removed) and model.target.tensorflow >= _version(self.removed)
 
     @property

@@ -65,7 +65,7 @@ class SavePathSuffix(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the paths with endings that are refused."""
-        if model.once(is_for_tensorflow_1) or not is_keras_3(model) or model.reaches(b"rbax"):
+        if model.once(is_for_tensorflow_1) or not model.once(is_keras_3) or model.reaches(b"rbax"):
             return
         for call, path, endings, who in _paths(model):
             if not _is_refused(model, path, endings) or _is_chosen(model, call, path):

@@ -58,7 +58,7 @@ class TensorflowOnKerasTensor(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the first operation in each function that gets a symbolic Keras tensor, with the others."""
-        if not is_keras_3(model) or not any(True for _ in model.calls(*INPUTS)):
+        if not model.once(is_keras_3) or not any(True for _ in model.calls(*INPUTS)):
             return
         calls: dict[FunctionNode | None, list[cst.Call]] = {}
         for call in model.file.tree.calls:
