@@ -253,6 +253,7 @@ def test_what_is_read_next_to_the_block_stays_outside(tmp_path: Path, forks: For
     assert "@tf.function" in after and "error.numpy()" in after.partition("for step")[2]
     flagged, repaired = (forks.outcome(path) for path in paths)
     assert (flagged.status, repaired.status) == ("finished", "finished"), repaired.stderr
+    assert flagged.outputs is not None, (flagged.exit_code, flagged.result, flagged.stderr)
     assert np.allclose(flagged.outputs, repaired.outputs, rtol=1e-4)
     inside = READS.replace(
         "        slopes = ", "        if error.numpy() < 0:\n            continue\n        slopes = "
