@@ -70,6 +70,11 @@ HOST_READS = frozenset(["numpy", "item", "tolist"])
 """Methods that bring values to the host."""
 ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
 """Methods that change an array in place, besides those of containers."""
+OUT_METHODS = frozenset(
+    "clip cumsum cumprod dot take sum prod mean std var min max any all round choose compress argmax argmin random "
+    "standard_normal standard_exponential standard_gamma".split()
+)
+"""Methods of arrays and generators of NumPy that write into an array which they get behind another argument."""
 CHANGING_FUNCTIONS = spelled(
     "numpy.{copyto,put,place,putmask,fill_diagonal} bisect.{insort,insort_left,insort_right} "
     "heapq.{heappush,heappop,heapify,heapreplace,heappushpop} operator.{setitem,delitem,iadd,isub,imul,iconcat}"
@@ -79,9 +84,14 @@ SHARING_METHODS = frozenset("reshape ravel transpose view squeeze swapaxes diago
 """Methods of arrays and dictionaries whose results show later changes of these."""
 SHARING_FUNCTIONS = spelled(
     "types.MappingProxyType collections.ChainMap numpy.{split,array_split,vsplit,hsplit,dsplit,atleast_1d,atleast_2d} "
-    "numpy.{asarray,reshape,ravel,transpose,squeeze,nditer,broadcast_to,flip,diagonal,lib.stride_tricks.as_strided}"
+    "numpy.{asarray,frombuffer,reshape,ravel,transpose,squeeze,nditer,broadcast_to,flip,diagonal} "
+    "numpy.lib.stride_tricks.as_strided"
 )
 """Functions whose results show later changes of what they get."""
+HOLDING_BUILTINS = frozenset(
+    "zip map filter enumerate reversed iter next max min list dict set tuple memoryview type".split()
+)
+"""Python's own functions whose results show, or are, what they get."""
 ASKING_VALUES = spelled("tf.{constant,get_static_value,make_tensor_proto,TensorShape}")
 """Functions that need the value of what they are given, which a tensor of a graph does not have."""
 EAGER_QUERIES = frozenset(["tf.get_static_value"])
