@@ -70,10 +70,7 @@ HOST_READS = frozenset(["numpy", "item", "tolist"])
 """Methods that bring values to the host."""
 ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
 """Methods that change an array in place, besides those of containers."""
-OUT_METHODS = frozenset(
-    "clip cumsum cumprod dot take sum prod mean std var min max any all round choose compress argmax argmin random "
-    "standard_normal standard_exponential standard_gamma".split()
-)
+OUT_METHODS = ARRAY_METHODS.union(REDUCING_METHODS, "cumsum cumprod take random standard_normal".split())
 """Methods of arrays and generators of NumPy that write into an array which they get behind another argument."""
 CHANGING_FUNCTIONS = spelled(
     "numpy.{copyto,put,place,putmask,fill_diagonal} bisect.{insort,insort_left,insort_right} "
@@ -88,10 +85,6 @@ SHARING_FUNCTIONS = spelled(
     "numpy.lib.stride_tricks.as_strided"
 )
 """Functions whose results show later changes of what they get."""
-HOLDING_BUILTINS = frozenset(
-    "zip map filter enumerate reversed iter next max min list dict set tuple memoryview type".split()
-)
-"""Python's own functions whose results show, or are, what they get."""
 ASKING_VALUES = spelled("tf.{constant,get_static_value,make_tensor_proto,TensorShape}")
 """Functions that need the value of what they are given, which a tensor of a graph does not have."""
 EAGER_QUERIES = frozenset(["tf.get_static_value"])
@@ -111,6 +104,8 @@ COMPARING = frozenset("all any max min sorted".split())
 """They ask for a bool of what they are given, or of its elements; `sum` and `reversed` of a list of tensors do not."""
 ITERATING = COMPARING | frozenset("dict enumerate filter frozenset iter list map reversed set sum tuple zip".split())
 """They iterate over what they are given: of one tensor they raise, or give a tensor where the program has a list."""
+HOLDING_BUILTINS = ITERATING | {"next", "memoryview", "type"}
+"""Their results show, or are, what they are given."""
 NAMED_SECOND = frozenset(
     (
         "abs acos acosh add_n angle asin asinh atan atanh ceil conj cos cosh digamma elu erf erfc exp expm1 floor "

@@ -18,6 +18,7 @@ from tflint_gpu.model.library.tensor_functions import (
     REDUCING_METHODS,
     SHARING_FUNCTIONS,
     SHARING_METHODS,
+    STATIC_ATTRIBUTES,
 )
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.decorators import function_of
@@ -30,7 +31,6 @@ from tflint_gpu.model.python.value_flow.origins import Origin
 DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp)
 _CONTEXT_VARIABLE = "contextvars.ContextVar"
 _VIEWS = frozenset(["T", "flat"])  # attributes of an array that change with it: its shape does not
-_FIXED = frozenset(["shape", "dtype", "name", "ndim"])
 _CONTAINERS = frozenset(["list", "dict", "set"])
 _HOLDING = frozenset(["collections.deque"])
 _METHODS = CHANGES.union(ARRAY_CHANGES)
@@ -141,7 +141,9 @@ class ChangesInPlace(Analysis):
         shown, seen, holders = list(origins), set[Node](), set[Node]()
         for origin in shown:  # grows meanwhile
             file, node = origin.file, origin.node
-            if node in seen or any(part.kind == "attribute" and part.key in _FIXED for part in origin.access_path):
+            if node in seen or any(
+                part.kind == "attribute" and part.key in STATIC_ATTRIBUTES for part in origin.access_path
+            ):
                 continue
             seen.add(node)
             inside = list[Expression]()
