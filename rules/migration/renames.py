@@ -113,7 +113,10 @@ class Renamed(Rule):
             if (place, mention.name) in told:
                 continue  # an import of several things out of a module that is gone
             told.add((place, mention.name))
-            yield Use(rename, place, mention.node, shown(rename.old), error, _name_fix(model, mention, renames))
+            fix = _name_fix(model, mention, renames)
+            if fix is not None and model.project.replaces(model.file, rename.old):
+                fix = None  # what a test puts in place of the old name is not called by the new one
+            yield Use(rename, place, mention.node, shown(rename.old), error, fix)
 
     def _methods(self, model: Model) -> Iterator[Use]:
         for rename in self.renames:

@@ -27,6 +27,7 @@ from tflint_gpu.rule import (
 if TYPE_CHECKING:
     from tflint_gpu.model import Model, VisibleGpus
 
+_SCOPES = ("tf.device", "keras.device")
 _NUMBER = regex(r"gpu:(\d+)$", re.IGNORECASE)
 
 
@@ -55,7 +56,7 @@ class UnguardedDevice(Rule):
 
     Fix: safe with soft placement, because the same devices are used as before. Unsafe without it, because a program
     that raised before then continues. Also unsafe if the fix replaces the number of a GPU by the one that TensorFlow
-    assigns to it.
+    assigns to it. There is none in functions of a program that saves graphs, which name their devices.
 
     Example:
         import tensorflow as tf
@@ -82,9 +83,7 @@ class UnguardedDevice(Rule):
 
     def check(self, model: Model) -> Iterator[Finding]:
         """Yield the GPU device strings that no test for GPUs guards."""
-        for call, device in model.once(Runtime).device_strings(
-            "tf.device", "keras.device", "tf.distribute.OneDeviceStrategy"
-        ):
+        for call, device in model.once(Runtime).device_strings(*_SCOPES, "tf.distribute.OneDeviceStrategy"):
             text = _gpu(model, device)
             if text is None or "job:" in text:
                 continue
@@ -188,6 +187,9 @@ def _fix(
     spelling = model.file.imports.spelling("tf.config.list_logical_devices", call)
     if spelling is None or number is None or not isinstance(device, cst.SimpleString):
         return None
+    is_in_function = model.file.tree.function(call) is not None and model.name(call.func) in _SCOPES
+    if is_in_function and model.once(Runtime).may_write_graphs():
+        return None  # a graph that is written names the device, for a machine that may have the GPU
     named, index = model.file.code(device), int(number[1])
     if left is not None:
         if index not in left.numbers:

@@ -74,6 +74,31 @@ ROWS = {
     ),
 }
 # A rule, the name of what its fix puts under `tf.function`, and a program that leaves `result`.
+KEYS = """\
+class Attention(tf.keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.key = tf.keras.layers.Dense(4)
+
+    def call(self, x, earlier=None):
+        keys = self.key(x)
+        if earlier is not None:
+            keys = tf.concat([earlier, keys], 1)
+        return tf.matmul(tf.nn.softmax(tf.matmul(x, keys, transpose_b=True)), keys), keys
+
+
+class Speller(tf.keras.Model):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.attention = tf.keras.layers.Embedding(9, 4), Attention()
+        self.scores = tf.keras.layers.Dense(9)
+
+    def call(self, letters, keys=None):
+        x, keys = self.attention(self.embedding(letters), keys)
+        return self.scores(x), keys
+
+
+"""
 CHANGING = {
     "a step that is given batches of a generator": (
         "TFG202",
@@ -141,6 +166,12 @@ CHANGING = {
         )
         for what, program in ROWS.items()
     },
+    "keys that a model gives and gets again": (
+        "TFG214",
+        "traced_speller",
+        KEYS + "speller, letters, keys, result = Speller(), tf.constant([[1]]), None, []\nfor _ in range(40):\n"
+        "    scores, keys = speller(letters, keys)\n    letters = tf.argmax(scores[:, -1:], -1)\n    result.append(letters)\n",
+    ),
     "tokens that grow": (
         "TFG214",
         "traced_reader",

@@ -268,6 +268,28 @@ def test_a_number_that_no_visible_gpu_has(code: str, named: str, tmp_path: Path)
         assert named in fixed(code, tmp_path, "TFG501")
 
 
+@pytest.mark.parametrize(
+    ("after", "is_fixed"),
+    [
+        ("scaled(tf.ones(3))", True),
+        ("tf.saved_model.save(tf.Module(), 'net')", False),
+        ("graph = tf.function(scaled).get_concrete_function(tf.ones(3)).graph.as_graph_def()", False),
+    ],
+)
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_a_graph_that_is_written_keeps_its_devices(
+    after: str, is_fixed: bool, is_imported: bool, tmp_path: Path
+) -> None:
+    """Protects models that are saved on a machine without a GPU for one with a GPU: the graph names the device."""
+    code = HEAD + "def scaled(x):\n    with tf.device('/GPU:0'):\n        return x * 2\n"
+    if is_imported:
+        (tmp_path / "main.py").write_text(f"import tensorflow as tf\nfrom net import scaled\n{after}\n")
+    else:
+        code += f"{after}\n"
+    ((_, finding),) = findings(code, tmp_path, "net.py")
+    assert (finding.fix is not None) is is_fixed
+
+
 @_table(MAY_BE_THERE)
 def test_a_number_that_a_visible_gpu_may_have(code: str, tmp_path: Path) -> None:
     (message,) = [found.message for _, found in findings(code, tmp_path) if "is not guarded" in found.message]

@@ -694,3 +694,33 @@ def test_a_sequence_keeps_its_workers(call: str, tmp_path: Path) -> None:
     exec(compile(after, "fixed.py", "exec"), scope)
     assert {parts.workers for parts in scope["made"]} == {2}
     assert not any(rule.code in ("TFG704", "TFG705") for rule, _ in findings(after, tmp_path))
+
+
+REPLACED = (
+    'with mock.patch("tensorflow.config.experimental.list_physical_devices"):\n    gpus()\n',
+    'mock.patch.object(tf.config.experimental, "list_physical_devices")\n',
+    "mock.patch.multiple(tf.config.experimental, list_physical_devices=list)\n",
+    'monkeypatch.setattr(tf.config.experimental, "list_physical_devices", list)\n',
+    'vars(tf.config.experimental)["list_physical_devices"] = list\n',
+    "tf.config.experimental.list_physical_devices = list\n",
+)
+
+
+@pytest.mark.parametrize("replacing", REPLACED)
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_an_old_name_that_is_replaced_stays(replacing: str, is_imported: bool, tmp_path: Path) -> None:
+    """Protects tests that put something in place of an old name: a call by the new name would not get it."""
+    code = TF + "def gpus():\n    return tf.config.experimental.list_physical_devices('GPU')\n"
+    other = TF + "from unittest import mock\nfrom devices import gpus\n"
+    (tmp_path / "test_devices.py").write_text(
+        other + (replacing if is_imported else "gpus = tf.list_physical_devices\n")
+    )
+    told = findings(code + ("" if is_imported else replacing), tmp_path, "devices.py")
+    assert told
+    assert [finding.fix for _, finding in told] == [None] * len(told)
+
+
+def test_an_old_name_that_only_has_the_name_of_another_is_renamed(tmp_path: Path) -> None:
+    (tmp_path / "test_devices.py").write_text("import devices\nlist_physical_devices = 1\nsetattr(devices, 'a', 2)\n")
+    code = TF + "list_physical_devices = tf.config.experimental.list_physical_devices('GPU')\nsetattr(tf, 'a', 1)\n"
+    assert [finding.fix is not None for _, finding in findings(code, tmp_path, "devices.py")] == [True]

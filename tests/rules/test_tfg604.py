@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from checks import codes, found, notebook
+from checks import codes, fixed, found, notebook
 
 from tflint_gpu.targets import Target
 
@@ -150,6 +150,28 @@ def test_float16_probabilities_are_found(case: tuple[str, int], tmp_path: Path) 
 @_table(FINE)  # type: ignore[arg-type]
 def test_others_are_not_found(case: str, tmp_path: Path) -> None:
     assert "TFG604" not in codes(HEAD + case, tmp_path)
+
+
+FLOAT16 = {
+    "a tensor of float16": ("m = tf.ones((9, 10), tf.float16)\nprint(model(x) * m)\n", "MODEL"),
+    "the dtype of the model": ("print(model(x) * tf.cast(x, model.compute_dtype))\n", "MODEL"),
+    "another model": ("other = keras.Sequential([layers.Dense(10)])\nprint(model(x) * other(x))\n", "MODEL"),
+    "a name for the result": ("p = model(x)\nprint(tf.concat([p, hidden(x)], -1))\n", "MODEL"),
+    "another layer in the model": ("", "SUBCLASS"),
+    "a loss": ("print(keras.losses.categorical_crossentropy(y, model(x)))\n", ""),
+    "a cast": ("p = model(x)\nprint(tf.cast(p, tf.float32))\n", ""),
+}
+SUBCLASS = HALF["subclassed"][0].replace(
+    "return self.out(x)", "p = self.out(x); self.seen = p + self.other(x); return p"
+)
+
+
+@pytest.mark.parametrize("case", FLOAT16)
+def test_an_output_that_meets_float16_has_no_fix(case: str, tmp_path: Path) -> None:
+    """Protects programs that compute with float16 themselves: a float32 output meets a float16 tensor and raises."""
+    after, kind = FLOAT16[case]
+    program = HEAD + (SUBCLASS if kind == "SUBCLASS" else HALF["functional"][0]) + after
+    assert ("TFG604" in codes(program, tmp_path)) and (fixed(program, tmp_path, "TFG604") == program) is bool(kind)
 
 
 def test_keras_2_computes_the_loss_from_logits(tmp_path: Path) -> None:

@@ -61,6 +61,19 @@ def _of_few_steps(code: str) -> str:
 
 
 LEFT_TO_PYTHON = {
+    "branches with a float and an int": (
+        "error = distance(h, net(p))\nerror * tf.cast(tf.cond(error > 0.5, lambda: 0.5, lambda: 1), tf.float32)",
+        "the functions that `tf.cond` gets in the code return values of several kinds, which raises",
+    ),
+    "branches of several dtypes": (
+        "error = distance(h, net(p))\nhalf, full = lambda: tf.constant(0.5, tf.float64), lambda: tf.constant(1.0)\n"
+        "error * tf.cast(tf.switch_case(tf.cast(error, tf.int32), [half, full]), tf.float32)",
+        "the functions that `tf.switch_case` gets in the code return values of several kinds",
+    ),
+    "a branch that gives nothing": (
+        "error = distance(h, net(p))\ntf.case([(error > 9.0, lambda: None)], default=lambda: error)",
+        "the functions that `tf.case` gets in the code return values of several kinds",
+    ),
     "a text with a format": (
         "away = tf.reduce_mean(tf.abs(net(p) - h))\naway * len(f'{away:.3f}')",
         "the code formats `away`, a tensor, which raises",
@@ -311,6 +324,9 @@ def test_a_text_that_a_model_gives_stays_one(tmp_path: Path) -> None:
 
 
 RIGHT = {
+    "branches of floats": step("distance(h, net(p)) * tf.cond(tf.reduce_sum(p) > 0, lambda: 0.5, lambda: 1.0)")
+    + over(),
+    "branches of tensors": step("e = distance(h, net(p))\ntf.cond(e > 0.5, lambda: e * 0.5, lambda: e)") + over(),
     "NumPy of a static shape": step("distance(h, net(p)) / np.prod(p.shape)") + over(),
     "NumPy of constants": step("distance(h, net(p)) * np.sqrt(2.0) + 0.5 * np.log(2 * np.pi)") + over(),
     "NumPy of a constant of the module": "WIDTH = 3.0\n" + step("distance(h, net(p)) * np.sqrt(WIDTH)") + over(),

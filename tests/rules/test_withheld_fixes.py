@@ -145,6 +145,23 @@ CASES = {  # the rule, the program, and what its reason names
         "teller = Teller()\nfor page, _ in pages:\n    told = teller(page)\n    seen.append(told.words + 'x')\n",
         "the code returns `'none'`, which is not a tensor",
     ),
+    "a Python value in what a layer gives": (
+        "TFG214",
+        HEAD + "class Counting(tf.keras.layers.Layer):\n    def call(self, page):\n        return page, 3\n\n\n"
+        "class Teller(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.counting = Counting()\n\n    def call(self, page):\n        return page, self.counting(page)\n\n\n"
+        "teller = Teller()\nfor n in range(40):\n    told, (page, count) = teller(np.full((1, 3), n, 'float32'))\n"
+        "    seen.extend([told] * count)\n",
+        "the code returns `3`, which is not a tensor",
+    ),
+    "Python values in a comprehension": (
+        "TFG214",
+        HEAD + "class Teller(tf.keras.Model):\n    def call(self, page):\n"
+        "        return [(turn, page * turn) for turn in range(2)]\n\n\n"
+        "teller = Teller()\nfor n in range(40):\n    for turn, page in teller(np.full((1, 3), n, 'float32')):\n"
+        "        seen.extend([page] * turn)\n",
+        "the code returns `turn`, which is not a tensor",
+    ),
     "a loss that sums from then on": (
         "TFG202",
         HEAD

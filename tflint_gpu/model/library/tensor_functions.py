@@ -70,6 +70,8 @@ HOST_READS = frozenset(["numpy", "item", "tolist"])
 """Methods that bring values to the host."""
 ARRAY_CHANGES = ("fill", "itemset", "partition", "put", "resize")
 """Methods that change an array in place, besides those of containers."""
+OUT_METHODS = ARRAY_METHODS.union(REDUCING_METHODS, "cumsum cumprod take random standard_normal".split())
+"""Methods of arrays and generators of NumPy that write into an array which they get behind another argument."""
 CHANGING_FUNCTIONS = spelled(
     "numpy.{copyto,put,place,putmask,fill_diagonal} bisect.{insort,insort_left,insort_right} "
     "heapq.{heappush,heappop,heapify,heapreplace,heappushpop} operator.{setitem,delitem,iadd,isub,imul,iconcat}"
@@ -79,7 +81,8 @@ SHARING_METHODS = frozenset("reshape ravel transpose view squeeze swapaxes diago
 """Methods of arrays and dictionaries whose results show later changes of these."""
 SHARING_FUNCTIONS = spelled(
     "types.MappingProxyType collections.ChainMap numpy.{split,array_split,vsplit,hsplit,dsplit,atleast_1d,atleast_2d} "
-    "numpy.{asarray,reshape,ravel,transpose,squeeze,nditer,broadcast_to,flip,diagonal,lib.stride_tricks.as_strided}"
+    "numpy.{asarray,frombuffer,reshape,ravel,transpose,squeeze,nditer,broadcast_to,flip,diagonal} "
+    "numpy.lib.stride_tricks.as_strided"
 )
 """Functions whose results show later changes of what they get."""
 ASKING_VALUES = spelled("tf.{constant,get_static_value,make_tensor_proto,TensorShape}")
@@ -101,6 +104,8 @@ COMPARING = frozenset("all any max min sorted".split())
 """They ask for a bool of what they are given, or of its elements; `sum` and `reversed` of a list of tensors do not."""
 ITERATING = COMPARING | frozenset("dict enumerate filter frozenset iter list map reversed set sum tuple zip".split())
 """They iterate over what they are given: of one tensor they raise, or give a tensor where the program has a list."""
+HOLDING_BUILTINS = ITERATING | {"next", "memoryview", "type"}
+"""Their results show, or are, what they are given."""
 NAMED_SECOND = frozenset(
     (
         "abs acos acosh add_n angle asin asinh atan atanh ceil conj cos cosh digamma elu erf erfc exp expm1 floor "

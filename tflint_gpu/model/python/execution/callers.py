@@ -25,12 +25,14 @@ class RunSite:
     Arguments:
         path: the calls from here to the code, outermost first.
         is_loop: whether it is a call that runs the code for each element of something: `map(step, data)`.
+        is_beside: whether it is a call that has another thread run the code: `Thread(target=step)`.
     """
 
     file: File
     node: Node
     path: tuple[Frame, ...] = ()
     is_loop: bool = False
+    is_beside: bool = False
 
     @property
     def function(self) -> FunctionNode | None:
@@ -62,8 +64,8 @@ def callers(inference: Inference, site: RunSite) -> Iterator[RunSite]:
         return
     for file, call in inference.call_sites(function):
         handing = inference.handing(file, call)
-        is_loop = handing is not None and handing.repeats
-        yield RunSite(file, call, (Frame(file, call, f"calls `{function.name}`"), *site.path), is_loop)
+        is_loop, is_beside = (handing.repeats, handing.mode == "host") if handing is not None else (False, False)
+        yield RunSite(file, call, (Frame(file, call, f"calls `{function.name}`"), *site.path), is_loop, is_beside)
 
 
 def ways(

@@ -43,6 +43,8 @@ class RunOrder:
                 it before the others, is called again.
         """
         is_after, is_before = False, self._is_open_anywhere
+        if self._runs_beside(RunSite(file, node)):
+            return True
         for body, nodes in self._leading_to([RunSite(file, node)]).items():
             is_open, sites = self._is_open(body), self._bodies.get(body)
             if sites is None:
@@ -53,6 +55,11 @@ class RunOrder:
             is_before |= any(_comes_after(in_file, site, own) for own in nodes for site in sites)
             is_after |= is_open and not is_the_same_each_time
         return is_after and is_before
+
+    def _runs_beside(self, site: RunSite) -> bool:
+        """Whether another thread than that of the places runs some code, at any time."""
+        leading = ways(self._inference, site, lambda way: (way.file, way.function) not in self._bodies)
+        return any(way.is_beside for way in leading)
 
     def lies_between_in(self, file: File, function: FunctionNode | None, node: Node) -> bool:
         """The same within one run of the function that holds a place, or of its module."""

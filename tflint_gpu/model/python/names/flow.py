@@ -234,7 +234,7 @@ class Flow:
         """`x = f(x)`: the binding does not reach its own right-hand side."""
         if binding.kind in ("parameter", "import", "function", "class", "except"):
             return False
-        if binding.kind in ("for", "with"):
+        if binding.kind in ("for", "with", "match"):
             return binding.value in around
         return binding.node in around
 
@@ -246,7 +246,7 @@ class Flow:
         tree = self.tree
         if binding.kind == "for" and isinstance(binding.node, cst.For):
             block: Node = binding.node.body
-        elif binding.kind == "except" and isinstance(binding.node, cst.ExceptHandler):
+        elif isinstance(binding.node, cst.ExceptHandler | cst.MatchCase):
             block = binding.node.body
         elif binding.kind == "parameter":
             function = tree.parents.get(tree.parents.get(binding.node, binding.node))

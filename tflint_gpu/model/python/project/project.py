@@ -36,6 +36,11 @@ _MOST_CHARACTERS = 8_000_000
 _MOST_CLOSURES = 4
 """Of so many the names that their files give are held: those of 500 files take a megabyte."""
 
+_REPLACING = (
+    rb"\.NAME\s*=(?!=)|(?:patch|setattr|vars\(|__dict__)(?s:.)*?[\"'.]NAME[\"']"
+    rb"|patch\.(?:multiple|dict)\([^\n]*\bNAME="
+)
+
 
 class Project:
     """The files below one root. Opened ones are kept while they are small enough together.
@@ -216,6 +221,18 @@ class Project:
     def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file that a file's imports reach matches a pattern, by its bytes."""
         return any(self.matches(path, pattern) for path in self.reached(source))
+
+    def replaces(self, file: File, name: str) -> bool:
+        """Whether a file, or one that it reaches or that imports it, may give an attribute another value.
+
+        By its name alone: `mock.patch("tensorflow.name")`, `setattr(tf, "name", 1)`, `tf.name = 1`.
+        """
+        last = re.escape(name.rpartition(".")[2]).encode()
+        pattern = re.compile(_REPLACING.replace(b"NAME", last))
+        text = file.source.text.encode("utf-8", "replace")
+        if pattern.search(text) is not None or self.reached_mention(file.source, pattern):
+            return True
+        return any(self.importing(file, pattern))
 
     def matches(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
         """Whether a file of the project matches a pattern, by its bytes."""

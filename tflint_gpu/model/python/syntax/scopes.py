@@ -17,6 +17,7 @@ BindingKind = Literal[
     "augment",
     "for",
     "with",
+    "match",
     "parameter",
     "function",
     "class",
@@ -34,8 +35,8 @@ class Binding:
     """One place at which a name gets a meaning.
 
     Arguments:
-        node: the statement, parameter or comprehension clause that binds.
-        value: the expression that is bound, iterated or entered, where there is one.
+        node: the statement, parameter, comprehension clause or `case` that binds.
+        value: the expression that is bound, iterated, entered or matched, where there is one.
         path: where in `value` the name's part lies: `a, (b, c) = v` binds c with path (1, 1).
         target: for an import the dotted name that it brings, relative dots included.
         block: the innermost block of statements that this binding is part of.

@@ -42,6 +42,7 @@ class Tree:
         self.subscripts: list[cst.Subscript] = []
         self.returns: list[cst.Return] = []
         self.attribute_assignments: list[AttributeAssignment] = []
+        self.attributes_bound: list[cst.Attribute] = []  # by `for`, `with` and `del`
         self.item_assignments: list[tuple[cst.Subscript, Expression | None]] = []
         self.yields: list[cst.Yield] = []
         self.expression_statements: list[cst.Expr] = []
@@ -301,6 +302,8 @@ class Tree:
         elif isinstance(target, cst.Attribute):
             if value is not None and kind in ("assign", "augment"):
                 self.attribute_assignments.append(AttributeAssignment(target, value, path, node))
+            else:
+                self.attributes_bound.append(target)
         elif isinstance(target, cst.Subscript):
             self.item_assignments.append((target, None if path or kind != "assign" else value))
 
@@ -389,6 +392,21 @@ class Tree:
             if item.asname is not None:
                 self._bind_target(item.asname.name, scope, "with", node, item.item)
 
+    def _on_capture(self, node: cst.MatchAs | cst.MatchStar | cst.MatchMapping, scope: Scope) -> None:
+        """A name in a pattern: what is matched, or some element of it; of an attribute nothing is known."""
+        name = node.rest if isinstance(node, cst.MatchMapping) else node.name
+        path: Path = ()
+        is_attribute = False
+        for parent in self.ancestors(node) if name is not None else ():
+            if isinstance(parent, cst.MatchSequenceElement | cst.MatchMappingElement):
+                path = (*path, None)
+            is_attribute |= isinstance(parent, cst.MatchClass)
+            match = self.parents[parent]
+            if isinstance(match, cst.Match):
+                assert name is not None
+                self.bind(scope, Binding(name.value, "match", parent, None if is_attribute else match.subject, path))
+                return
+
     def _on_except(self, node: cst.ExceptHandler, scope: Scope) -> None:
         if node.name is not None:
             self._bind_target(node.name.name, scope, "except", node, None)
@@ -442,6 +460,9 @@ _HANDLERS: dict[type, Callable[[Tree, Any, Scope], Scope | None]] = {
     cst.For: Tree._on_for,
     cst.While: Tree._on_while,
     cst.With: Tree._on_with,
+    cst.MatchAs: Tree._on_capture,
+    cst.MatchStar: Tree._on_capture,
+    cst.MatchMapping: Tree._on_capture,
     cst.ExceptHandler: Tree._on_except,
     cst.Del: Tree._on_del,
     cst.Global: Tree._on_global,

@@ -18,7 +18,7 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import decided, is_negation
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, Node
-from tflint_gpu.model.python.value_flow import call_sites, contents
+from tflint_gpu.model.python.value_flow import call_sites, contents, results
 from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.python.value_flow.resolver import Resolver
@@ -76,8 +76,11 @@ def of_binding(
     elif binding.kind == "for":
         found_here = tuple(e for o in resolver.of(file, value, context) for e in resolver.elements(o))
         yield from contents.along(resolver, found_here, binding.path)
-    elif binding.kind in ("assign", "with"):
+    elif binding.kind in ("assign", "match"):
         yield from contents.along(resolver, resolver.of(file, value, context), binding.path)
+    elif binding.kind == "with":
+        entered = tuple(e for o in resolver.of(file, value, context) for e in results.entered(resolver, o))
+        yield from contents.along(resolver, entered, binding.path)
     elif binding.kind == "augment" and isinstance(value, cst.List | cst.Tuple | cst.ListComp):
         yield from resolver.of(file, value, context)  # `datasets += [one]`
     else:

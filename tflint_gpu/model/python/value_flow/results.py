@@ -9,7 +9,7 @@ import libcst as cst
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression
-from tflint_gpu.model.python.value_flow.calls import Callee
+from tflint_gpu.model.python.value_flow.calls import Callee, is_library
 from tflint_gpu.model.python.value_flow.origins import Content, Context, Origin, Origins
 from tflint_gpu.model.python.value_flow.resolver import Resolver
 
@@ -55,6 +55,17 @@ def of_method(resolver: Resolver, receiver: Origin, method: Function) -> Origins
     for value in method.file.returned(method.node) if not origins else ():
         origins.extend(resolver.of(method.file, value, context))
     return tuple(origins) or (receiver.content(Content("item")),)
+
+
+def entered(resolver: Resolver, origin: Origin) -> Origins:
+    """What `with` gives a name: what `__enter__` returns, or a generator yields; else the value itself."""
+    cls = resolver.instance_class(origin)
+    method = resolver.definitions.method(cls, "__enter__") if cls is not None else None
+    if method is not None:
+        return of_method(resolver, origin, method)
+    if (call := origin.call) is None or is_library(origin.made_by):
+        return (origin,)
+    return yielded(resolver, origin.file, call, origin.context) or (origin,)
 
 
 def _yields(resolver: Resolver, function: Function, context: Context | None) -> Iterator[Origin]:

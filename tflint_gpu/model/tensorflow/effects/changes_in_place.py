@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
+from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.library.tensor_functions import (
     ARRAY_CHANGES,
+    ARRAY_METHODS,
     CHANGING_FUNCTIONS,
+    HOLDING_BUILTINS,
+    HOST_READS,
+    OUT_METHODS,
+    REDUCING_METHODS,
     SHARING_FUNCTIONS,
     SHARING_METHODS,
+    STATIC_ATTRIBUTES,
 )
 from tflint_gpu.model.model import Analysis
 from tflint_gpu.model.python.project.decorators import function_of
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.containers import CHANGES
-from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, method_name
+from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name
 from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Origin
 
@@ -24,7 +32,11 @@ DISPLAYS = (cst.List, cst.Dict, cst.Set, cst.ListComp, cst.DictComp, cst.SetComp
 _CONTEXT_VARIABLE = "contextvars.ContextVar"
 _VIEWS = frozenset(["T", "flat"])  # attributes of an array that change with it: its shape does not
 _CONTAINERS = frozenset(["list", "dict", "set"])
-_HOLDING = frozenset(["collections.deque", "collections.OrderedDict"])
+_HOLDING = frozenset(["collections.deque"])
+_METHODS = CHANGES.union(ARRAY_CHANGES)
+_FRESH = ARRAY_METHODS | REDUCING_METHODS | HOST_READS
+_BY_NAME = ("globals", "vars", "locals", "getattr", "eval")
+MODULES = frozenset(["sys.modules", "__main__"])
 
 
 class ChangesInPlace(Analysis):
@@ -41,34 +53,53 @@ class ChangesInPlace(Analysis):
             if isinstance(changed.target, cst.Name | cst.Subscript):
                 yield changed.target, changed
         for call in file.tree.calls:
-            out = argument(call, -1, "out")
-            if out is not None:
-                yield _innermost(out), call
             name = file.name(call.func) or ""
+            yield from ((_innermost(result), call) for result in self._written_by(call, name))
             is_in_place = name in CHANGING_FUNCTIONS or (name.startswith("numpy.") and name.endswith(".at"))
             if call.args and (is_in_place or method_name(call) == "shuffle"):
                 yield _innermost(call.args[0].value), call
-        for call in file.method_calls(*CHANGES, *ARRAY_CHANGES):
+            if name == "functools.partial" and call.args and file.name(call.args[0].value) in CHANGING_FUNCTIONS:
+                yield from ((_innermost(arg.value), file.tree.module) for arg in call.args[1:2])
+        for assigned in file.tree.attributes_set("shape", "dtype"):
+            yield assigned.target.value, assigned.target
+        for reference in file.tree.nodes(cst.Attribute):
             if (
-                isinstance(call.func, cst.Attribute)
-                and not is_library(file.name(call.func))
-                and not self.inference.callees(file, call)
+                reference.attr.value in _METHODS
+                and not is_library(file.name(reference))
+                and not self.inference.callables(file, reference)
             ):
-                whole = call.func.value
-                yield from ((container, call) for container in dict.fromkeys((_innermost(whole), whole)))
-        for owner, name in self._changing_names(file):
-            yield from ((owner, call) for call in file.calls_ending_with(name) if isinstance(call.func, cst.Name))
+                whole = reference.value
+                for place in self._places_of(file, reference):
+                    yield from ((container, place) for container in dict.fromkeys((_innermost(whole), whole)))
         keeps = any(word in file.source.text for word in ("ContextVar", "singledispatch"))
         for call in file.method_calls("set", "reset", "register") if keeps else ():
             if isinstance(call.func, cst.Attribute) and self._keeps_what_is_set(file, call.func.value):
                 yield call.func.value, call
 
-    def _changing_names(self, file: File) -> Iterator[tuple[Expression, str]]:
-        """`push = values.append`: the container, and the name."""
-        for assigned in file.tree.nodes(cst.Assign):
-            value, target = assigned.value, assigned.targets[0].target
-            if isinstance(value, cst.Attribute) and isinstance(target, cst.Name) and value.attr.value in CHANGES:
-                yield value.value, target.value
+    def _written_by(self, call: cst.Call, name: str) -> Iterator[Expression]:
+        """The arguments into which NumPy may write: `out`, and what stands behind the others."""
+        if name.startswith("numpy."):
+            operation = operation_named(name)
+            start = operation.tensors if operation.each == "element" else 2
+        else:
+            start = 1 if not name and method_name(call) in OUT_METHODS else len(call.args)
+        for index, arg in enumerate(call.args):
+            if arg.keyword.value == "out" if arg.keyword is not None else index >= start:
+                yield arg.value
+
+    def _places_of(self, file: File, method: cst.Attribute) -> Iterator[Node]:
+        """Where a method is called: the module, where that may be at any time, since something else gets it."""
+        parent = file.tree.parents[method]
+        if isinstance(parent, cst.Arg):
+            parent = file.tree.parents[parent]
+            is_run = isinstance(parent, cst.Call) and self.inference.handing(file, parent) is not None
+            yield parent if is_run else file.tree.module
+        elif isinstance(parent, cst.Call) and parent.func is method:
+            yield parent
+        elif isinstance(parent, cst.Assign) and isinstance(name := parent.targets[0].target, cst.Name):
+            yield from (call for call in file.calls_ending_with(name.value) if isinstance(call.func, cst.Name))
+        elif not isinstance(parent, cst.AssignTarget | cst.AnnAssign | cst.AugAssign | cst.Attribute):
+            yield file.tree.module
 
     def _keeps_what_is_set(self, file: File, owner: Expression) -> bool:
         """Whether it is a variable of `contextvars`, or a function of `functools.singledispatch`."""
@@ -89,44 +120,89 @@ class ChangesInPlace(Analysis):
         name = origin.file.name(node.func) or ""
         if name.startswith("numpy."):
             return all(part.kind != "attribute" or part.key in _VIEWS for part in origin.access_path)
-        if name == _CONTEXT_VARIABLE:
-            return True
-        return not origin.access_path and self._is_container(origin.file, node)
-
-    def _is_container(self, file: File, call: cst.Call) -> bool:
-        """`dict(...)`, `list(...)`, `set(...)`."""
-        return any(file.names.is_builtin(call.func, name) for name in _CONTAINERS)
+        if origin.access_path or is_library(name):
+            return False
+        return _builtin(origin.file, node) in ("", "bytearray", *_CONTAINERS)
 
     def is_part(self, origin: Origin, made: Mapping[Node, File]) -> bool:
-        """Whether a value is one of some objects, something in one, or a view of one: `row` after `row = array[0]`."""
+        """Whether a value may be one of some objects, something in one, or a view of one: `row = array[0]`."""
         shown = self.shown([origin])
-        return any(o.file is file and file.tree.within(o.node, node) for o in shown for node, file in made.items())
+        return any(
+            self._may_be_any(o) or any(o.file is file and file.tree.within(o.node, node) for node, file in made.items())
+            for o in shown
+        )
 
-    def shown(self, origins: Iterable[Origin]) -> list[Origin]:
-        """Some objects, and those that they show: `array` in `array[0]`, `array.reshape(-1)`, `ChainMap({}, array)`."""
+    def shown(self, origins: Iterable[Origin], *, whole: bool = False) -> list[Origin]:
+        """Some objects, and those that they show: `array` in `array[0]`, `array.reshape(-1)`, `ChainMap({}, array)`.
+
+        Arguments:
+            whole: whether all counts that containers hold, not what is asked of them only.
+        """
         shown, seen, holders = list(origins), set[Node](), set[Node]()
         for origin in shown:  # grows meanwhile
             file, node = origin.file, origin.node
-            if node in seen:
+            if node in seen or any(
+                part.kind == "attribute" and part.key in STATIC_ATTRIBUTES for part in origin.access_path
+            ):
                 continue
             seen.add(node)
             inside = list[Expression]()
+            is_holder = whole or bool(origin.access_path) or node in holders
             if isinstance(node, cst.Subscript):
                 inside = [_innermost(node)]
                 holders.update(o.node for o in self.inference.of(file, inside[0], origin.context))
-            elif isinstance(node, cst.List | cst.Tuple) and node in holders:
+            elif isinstance(node, cst.List | cst.Tuple | cst.Set | cst.Dict) and is_holder:
                 inside = [element.value for element in node.elements]
+            elif isinstance(node, cst.ListComp | cst.SetComp | cst.GeneratorExp) and is_holder:
+                inside = [node.elt]
             elif isinstance(node, cst.Call):
-                name, func = file.name(node.func), node.func
-                is_holder = node in holders and (name in _HOLDING or self._is_container(file, node))
-                if is_holder or name in SHARING_FUNCTIONS:
-                    inside = [arg.value for arg in node.args]
-                    holders.update(inside if is_holder else ())
-                elif isinstance(func, cst.Attribute) and func.attr.value in SHARING_METHODS:
-                    inside = [func.value]
+                inside = list(self._shown_by(file, node, is_holder=is_holder))
+                holders.update(inside)
             for value in inside:
-                shown.extend(self.inference.of(file, value, origin.context))
+                inner = self.inference.of(file, value, origin.context)
+                holders.update(o.node for o in inner if is_holder)
+                shown.extend(inner)
         return shown
+
+    def _shown_by(self, file: File, call: cst.Call, *, is_holder: bool) -> Iterator[Expression]:
+        """What the result of a call may be, or show: all that a function gets of which nothing is known."""
+        name, func = file.name(call.func) or "", call.func
+        if isinstance(func, cst.Attribute) and (
+            func.attr.value in SHARING_METHODS or not (name or func.attr.value in _FRESH)
+        ):
+            yield func.value
+        if is_library(name) or self.inference.class_called(file, call) is not None:
+            is_shown = name in SHARING_FUNCTIONS
+        elif name.rpartition(".")[2][:1].isupper() or name in _HOLDING:
+            is_shown = is_holder
+        elif builtin := _builtin(file, call):
+            is_shown = builtin in HOLDING_BUILTINS and (is_holder or builtin not in _CONTAINERS)
+        else:
+            is_shown = method_name(call) not in _FRESH
+        yield from (arg.value for arg in call.args if is_shown)
+
+    def _may_be_any(self, origin: Origin) -> bool:
+        """Whether a value is one that a program asks for by a name: `globals()["a"]`, or that a library passes."""
+        node, file = origin.node, origin.file
+        if any(content.key == "__dict__" for content in origin.access_path):
+            return True
+        if isinstance(node, cst.Param):
+            function = file.tree.parents[file.tree.parents[node]]
+            assert isinstance(function, cst.FunctionDef | cst.Lambda)
+            sites = self.inference.call_sites(self.inference.definitions.function(file, function))
+            return node.star != "" or (bool(sites) and self.inference.instance_class(origin) is None)
+        if isinstance(node, cst.Call):
+            return _builtin(file, node) in _BY_NAME
+        name = file.name(node) if isinstance(node, cst.Name | cst.Attribute) else None
+        return name in MODULES or (isinstance(node, cst.Name) and name is None and not origin.is_of_none)
+
+
+def _builtin(file: File, call: cst.Call) -> str:
+    """The name of Python's own function that a call runs; empty for others."""
+    func = call.func
+    if not isinstance(func, cst.Name) or not hasattr(builtins, func.value) or file.flow.lookup(func.value, func):
+        return ""
+    return func.value
 
 
 def _innermost(container: Expression) -> Expression:

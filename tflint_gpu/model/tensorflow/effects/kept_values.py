@@ -17,6 +17,7 @@ from tflint_gpu.model.library.keras_methods import RUNNING_METHODS, SETTERS, TRA
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import CONSTRUCTORS, RunSite
 from tflint_gpu.model.python.execution.run_order import RunOrder
+from tflint_gpu.model.python.names.names import is_loading
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.project.functions import Class, Function
 from tflint_gpu.model.python.syntax.children import spelling, walk
@@ -25,7 +26,7 @@ from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, me
 from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Origin
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
-from tflint_gpu.model.tensorflow.effects.changes_in_place import DISPLAYS, ChangesInPlace
+from tflint_gpu.model.tensorflow.effects.changes_in_place import DISPLAYS, MODULES, ChangesInPlace
 from tflint_gpu.model.tensorflow.tracing.dynamic_writes import ANY_NAME, DYNAMIC_SUBSTRINGS, DynamicWrites, Place
 from tflint_gpu.model.tensorflow.tracing.reached_functions import ReachedFunctions
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
@@ -33,11 +34,12 @@ from tflint_gpu.model.tensorflow.types.kinds import Kinds
 _OF_TRAINABLE = TRAINED_ATTRIBUTES | {"trainable"}
 # Of Keras's own objects: variables, which a graph reads, and what only training loops of Keras's read.
 _READ_IN_GRAPHS = frozenset(["learning_rate", "lr", "iterations", "stop_training", "name"])
-_DEFAULTS = ("__defaults__", "__kwdefaults__")
+_DEFAULTS = ("__defaults__", "__kwdefaults__", "__code__")
 _MODAL = ("BatchNorm", "applications", "load_model")
 _CONSTANTS = (cst.Integer, cst.Float, cst.SimpleString)
 _FIXED = frozenset(["parameter", "import", "star"])
 _ITERATED = (cst.List, cst.Tuple, cst.Set, cst.ListComp, cst.GeneratorExp)
+_OWN_MODULE = ("sys.modules", "__main__", "import_module", "__import__")
 _NOT_SET = frozenset(["import", "star", "function", "class"])  # by a name that is computed: that is for settings
 
 Site: TypeAlias = tuple[File, Node]
@@ -149,12 +151,12 @@ class KeptValues(Analysis):
                 yield Blocker(function.file, node, text)
 
     def _of_defaults(self, function: Function, order: RunOrder) -> Iterator[Blocker]:
-        """Defaults of parameters that change: an object in place, or all of them by `f.__defaults__ = ...`."""
+        """What of a function itself changes: a default in place, or all by `f.__defaults__ = ...`, or the code."""
         file = function.file
         for param in walk(function.node.params):
             default = param.default if isinstance(param, cst.Param) else None
             if default is not None and any(
-                order.lies_between(change.file, change.node) for change in self._changes_in_place(file, default)
+                _comes_between(change, order) for change in self._changes_in_place(file, default)
             ):
                 yield Blocker(file, default, _is_kept(file.code(default)))
         for change in chain.from_iterable(self._writes(name, file) for name in _DEFAULTS):
@@ -199,7 +201,7 @@ class KeptValues(Analysis):
             any(self._is_bound_again(file, binding, order) for binding in bound)
             or (is_of_module and next(self._sets_of_module(name.value, file, order), None) is not None)
             or any(
-                order.lies_between(change.file, change.node)
+                _comes_between(change, order)
                 for change in chain(self._changes_in_place(file, name, outer), self._changes_in_arguments(file, name))
             )
         ):
@@ -219,7 +221,10 @@ class KeptValues(Analysis):
         if change.place != "object":
             return change.file is file
         dotted = change.file.name(change.owner)
-        return dotted is not None and self.inference.project.locate(change.file, dotted) == (file.source.path, "")
+        if dotted is not None and self.inference.project.locate(change.file, dotted) == (file.source.path, ""):
+            return True
+        is_asked_for = any(word in change.file.source.text for word in _OWN_MODULE)
+        return is_asked_for and any(map(_is_own_module, self.inference.of(change.file, change.owner)))
 
     def _is_bound_again(self, file: File, binding: Binding, order: RunOrder) -> bool:
         if binding.kind in _FIXED or (binding.kind in ("function", "class") and binding.node not in file.tree.parents):
@@ -241,9 +246,8 @@ class KeptValues(Analysis):
         Arguments:
             outer: what binds it, where it is a name.
         """
-        made = {
-            o.node: o.file for o in self.in_place.shown(self.inference.of(file, read)) if self.in_place.is_mutable(o)
-        }
+        shown = self.in_place.shown(self.inference.of(file, read), whole=True)
+        made = {origin.node: origin.file for origin in shown if self.in_place.is_mutable(origin)}
         for other in dict.fromkeys((file, self.file, *made.values())):
             for change in self._in_file(other).get("", ()):
                 is_it = other is file and outer and self._is_same_name(file, change.owner, read, outer)
@@ -275,7 +279,7 @@ class KeptValues(Analysis):
                 text = file.code(node)
                 yield Blocker(file, node, _is_kept(text) if is_certain else _may_be_kept(text, change))
                 return
-        if any(order.lies_between(change.file, change.node) for change in self._changes_in_place(file, node)):
+        if any(_comes_between(change, order) for change in self._changes_in_place(file, node)):
             yield Blocker(file, node, _is_kept(file.code(node)))
 
     def _empty_at_first(self, file: File, read: cst.Attribute, order: RunOrder) -> Iterator[Blocker]:
@@ -370,9 +374,10 @@ class KeptValues(Analysis):
             is_module = self.inference.project.locate(file, file.name(owner) or "") == (change.file.source.path, "")
             return is_module or change.place == "anywhere"
         read, changed = self.inference.of(file, owner), self.inference.of(change.file, change.owner)
-        if not read or not changed:
+        if not read or not changed or any(self._may_be_one(origin, other) for origin in read for other in changed):
             return True
-        return any(self._may_be_one(origin, other) for origin in read for other in changed)
+        made = [{o.node for o in self.in_place.shown(all_of) if o.call is not None} for all_of in (read, changed)]
+        return not made[0].isdisjoint(made[1])
 
     def _may_be_one(self, read: Origin, changed: Origin) -> bool:
         if read.call is not None and changed.call is not None and read.node is not changed.node:
@@ -459,7 +464,7 @@ class KeptValues(Analysis):
                     yield from self._in_function(function, order)
             for file, value in self.reached.given_to_layers():
                 for change in self._changes_in_arguments(file, value):
-                    if order.lies_between(change.file, change.node):
+                    if _comes_between(change, order):
                         yield Blocker(change.file, change.node, _is_kept(change.file.code(change.owner)))
         for file in self.inference.seen.with_text("keras", calls[0][0]) if used else ():
             for name, changes in self._in_file(file).items():
@@ -543,6 +548,19 @@ class _OrderByKeras(RunOrder):
 
 def _is_named(node: Node) -> TypeGuard[cst.Name | cst.Attribute]:
     return isinstance(node, cst.Name | cst.Attribute)
+
+
+def _is_own_module(origin: Origin) -> bool:
+    """Whether it may be the module that holds it: `sys.modules[name]`, `importlib.import_module(__name__)`."""
+    node, file = origin.node, origin.file
+    if isinstance(node, cst.Call):
+        return is_loading(node) and bool(node.args) and file.code(node.args[0]) == "__name__"
+    return isinstance(node, cst.Name | cst.Attribute) and file.name(node) in MODULES
+
+
+def _comes_between(change: _Change, order: RunOrder) -> bool:
+    """Whether something changes in place between two runs; where a method is handed on, that may be at any time."""
+    return change.node is change.file.tree.module or order.lies_between(change.file, change.node)
 
 
 def _is_kept(text: str) -> str:

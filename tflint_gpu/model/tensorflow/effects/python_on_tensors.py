@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import libcst as cst
 
+from tflint_gpu.model.library.higher_order import BRANCHES
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.library.tensor_functions import (
     COMPARING,
@@ -14,17 +16,23 @@ from tflint_gpu.model.library.tensor_functions import (
     names_second,
     returns_list,
 )
-from tflint_gpu.model.model import Analysis
+from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
-from tflint_gpu.model.python.syntax.syntax import Expression, argument
+from tflint_gpu.model.python.syntax.syntax import Expression, argument, displayed
 from tflint_gpu.model.python.value_flow.origins import Context, Origin, Part
 from tflint_gpu.model.tensorflow.effects.blockers import Blocker
 from tflint_gpu.model.tensorflow.tracing.traces import Trace
+from tflint_gpu.model.values.value import StructureValue, TensorValue, Value
+from tflint_gpu.model.values.values import Values
 
 _RAISES = "which raises during tracing"
 _DISPLAYS = (cst.List, cst.Tuple, cst.Set, cst.ListComp, cst.GeneratorExp)
 _SHAPES = ("shape", "get_shape")
+_OF_NUMBERS = {"int": "int32", "float": "float32", "bool": "bool", "str": "string"}
+_FIXED = frozenset(_OF_NUMBERS.values())
+_UNKNOWN, _TENSOR = "", "?"
+_Kinds: TypeAlias = "str | tuple[_Kinds, ...]"
 _TAKES_ROWS = ("tf.gather", "tf.gather_nd")
 
 
@@ -39,6 +47,8 @@ def training_tensor(file: File, call: cst.Call, value: Expression) -> Blocker:
 
 class PythonOnTensors(Analysis):
     """Analysis of what the functions of a file do with tensors, were they traced."""
+
+    values = Once(Values)
 
     def in_function(self, trace: Trace, *, converts: bool) -> Iterator[Blocker]:
         """What certainly raises; without a text what raises where a value is one tensor, and no container of some.
@@ -110,6 +120,8 @@ class PythonOnTensors(Analysis):
         if isinstance(func, cst.Name) and file.names.is_builtin(func, func.value):
             yield from self._of_builtin(trace, call, func.value, given, converts=converts)
             return
+        if file.name(func) in BRANCHES:
+            yield from self._branches(trace, call)
         decided = argument(call, -1, "training")
         if decided is not None and self.target.keras >= 3 and trace.is_one(decided):
             yield training_tensor(file, call, decided)
@@ -119,6 +131,27 @@ class PythonOnTensors(Analysis):
                 f"the second argument of `{file.code(func)}` in the code is a name: another value raises during tracing"
             )
             yield Blocker(file, given[1], text)
+
+    def _branches(self, trace: Trace, call: cst.Call) -> Iterator[Blocker]:
+        """Functions of which one runs, where they give several dtypes or structures: `lambda: 0.5`, `lambda: 1`."""
+        file, context = trace.file, trace.context
+        handing = self.inference.handing(file, call, context)
+        given = [argument(call, *place) for place in handing.functions] if handing is not None else []
+        branches = [f for some in given if some is not None for f in displayed(some)]
+        kinds = [self._kinds_of(file, f, context) for f in branches if self.inference.callables(file, f, context)]
+        if any(_differ(own, kinds[0]) for own in kinds):
+            functions = f"the functions that `{file.code(call.func)}` gets in the code"
+            yield Blocker(file, call, f"{functions} return values of several kinds, {_RAISES}")
+        elif not {_UNKNOWN, _TENSOR}.isdisjoint(kinds) and any(k in _FIXED or isinstance(k, tuple) for k in kinds):
+            yield Blocker(file, call, doubt="the functions in `{}` may return values of several dtypes")
+
+    def _kinds_of(self, file: File, function: Expression, context: Context | None) -> _Kinds:
+        """The dtypes of what a function returns, in their structure."""
+        callees = self.inference.callables(file, function, context)
+        returned = [value for c in callees for value in c.function.file.returned(c.function.node)]
+        if returned and all(isinstance(value, cst.Name) and value.value == "None" for value in returned):
+            return "None"
+        return _kinds(self.values.result(file, function, context))
 
     def _of_builtin(
         self, trace: Trace, call: cst.Call, name: str, given: list[Expression], *, converts: bool
@@ -203,6 +236,23 @@ class PythonOnTensors(Analysis):
         texts = (cst.SimpleString, cst.FormattedString, cst.ConcatenatedString, cst.Param, cst.BinaryOperation)
         origins = self.inference.of(trace.file, value, trace.context)
         return any(origin.is_none or origin.is_open or isinstance(origin.node, texts) for origin in origins)
+
+
+def _kinds(value: Value) -> _Kinds:
+    """The dtypes of a value in a graph, in its structure."""
+    if isinstance(value, StructureValue):
+        return tuple(map(_kinds, value.items))
+    if not isinstance(value, TensorValue):
+        return _UNKNOWN
+    return (_OF_NUMBERS.get(value.dtype) if value.is_number else value.dtype) or _TENSOR
+
+
+def _differ(kinds: _Kinds, others: _Kinds) -> bool:
+    if isinstance(kinds, tuple) and isinstance(others, tuple):
+        return len(kinds) != len(others) or any(map(_differ, kinds, others))
+    if _UNKNOWN in (kinds, others) or kinds == others:
+        return False
+    return _TENSOR not in (kinds, others) or any(isinstance(own, tuple) or own == "None" for own in (kinds, others))
 
 
 def _has_rows(origin: Origin) -> bool:

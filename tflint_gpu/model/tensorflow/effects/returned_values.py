@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator
+from dataclasses import replace
 
 import libcst as cst
 
@@ -11,6 +12,7 @@ from tflint_gpu.model.library.precision import WITHOUT_POLICY
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import RunSite, loops_around, ways
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.project.functions import Function
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, method_name, text_of
 from tflint_gpu.model.python.value_flow.inference import written_key
 from tflint_gpu.model.python.value_flow.origins import Key, Origin, Part
@@ -55,11 +57,36 @@ class ReturnedValues(Analysis):
         """
         sites = tuple(sites)
         for value in trace.file.returned(trace.function.node):
-            for part in self.inference.parts(trace.file, value, trace.context, self._held):
+            for part in self._parts(Part(trace.file, value, trace.context)):
                 text = self._changed(trace, part)
                 is_used = not sites or any(_is_used(file, call, part.path) for file, call in sites)
                 if text is not None and (is_used or text == _REFUSED):
                     yield Blocker(part.file, part.expr, f"the code returns `{part.file.code(part.expr)}`, {text}")
+
+    def _parts(self, whole: Part, layers: frozenset[Node] = frozenset()) -> Iterator[Part]:
+        """The values in a result, also in those of the program's own layers.
+
+        Arguments:
+            layers: the classes of the layers of whose results it is a part.
+        """
+        for part in self.inference.parts(whole.file, whole.expr, whole.context, self._held):
+            part = replace(part, path=(*whole.path, *part.path))
+            yield part
+            for origin in self.inference.of(part.file, part.expr, part.context):
+                for method in self._forward(origin) if origin.call is not None else ():
+                    if method.node not in layers:
+                        for value in method.file.returned(method.node):
+                            inner = Part(method.file, value, None, part.path)
+                            yield from self._parts(inner, layers | {method.node})
+
+    def _forward(self, result: Origin) -> Iterator[Function]:
+        """The `call` of the layers whose result a value is."""
+        assert result.call is not None
+        for layer in self.inference.of(result.file, result.call.func, result.context):
+            cls = self.inference.instance_class(layer)
+            method = self.inference.definitions.method(cls, "call") if cls is not None else None
+            if method is not None:
+                yield method
 
     def _held(self, origin: Origin) -> Iterable[tuple[Path, Expression]] | None:
         """What a display, named tuple, sum of lists or `dict(...)` holds, with what is put there later; else None."""
@@ -70,7 +97,7 @@ class ReturnedValues(Analysis):
         if isinstance(node, cst.BinaryOperation):
             return isinstance(node.operator, cst.Add) and any(isinstance(s, _ROWS) for s in (node.left, node.right))
         if not isinstance(node, cst.Call):
-            return isinstance(node, (*_ROWS, cst.Dict))
+            return isinstance(node, (*_ROWS, cst.Dict, cst.ListComp))
         cls = self.inference.instance_class(origin)
         bases = self.inference.definitions.external_bases(cls) if cls is not None else ()
         makers = self.inference.of(file, node.func, origin.context)
@@ -192,6 +219,8 @@ def _held(file: File, node: Node) -> Iterator[tuple[Path, Expression]]:
         for index, arg in enumerate(node.args):
             key: Key = arg.keyword.value if arg.keyword is not None else index
             yield () if arg.star or (is_copy and arg.keyword is None) else (key,), arg.value
+    elif isinstance(node, cst.ListComp):
+        yield (None,), node.elt
     elif isinstance(node, (*_ROWS, cst.Dict)):
         for index, element in enumerate(node.elements):
             if isinstance(element, cst.StarredElement | cst.StarredDictElement):

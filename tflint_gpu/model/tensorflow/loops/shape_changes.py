@@ -27,6 +27,7 @@ from tflint_gpu.model.python.syntax.syntax import (
     LoopNode,
     Node,
     argument,
+    displayed,
     dotted_name,
     iterable,
     method_name,
@@ -73,6 +74,7 @@ class ShapeChanges(Analysis):
         self._known: dict[Origin, Change] = {}
         self._in_work: list[tuple[Node, bool]] = []  # with whether its result is longer than its operands
         self._mapped: set[FunctionNode] = set()
+        self._adding: dict[FunctionNode, bool] = {}
         self._cuts = 0
         self._visits = 0
 
@@ -205,13 +207,36 @@ class ShapeChanges(Analysis):
         """Whether a value is longer than what it is made of: a concatenation, a sum of lists or texts."""
         node, file = origin.node, origin.file
         if isinstance(node, cst.Call):
-            return operation_named(file.name(node.func)).joins
+            return operation_named(file.name(node.func)).joins or self._lengthens(file, node, origin.context)
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
             sides = (node.left, node.right)
             return any(isinstance(side, cst.List) or self.values.is_text(file, side, origin.context) for side in sides)
         if not isinstance(node, cst.AugAssign) or not isinstance(node.operator, cst.AddAssign):
             return False
         return isinstance(node.value, cst.List) or self.values.is_text(file, node.value, origin.context)
+
+    def _lengthens(self, file: File, call: cst.Call, context: Context | None) -> bool:
+        """Whether a layer or model of the program, or one in it, adds to what it is given: to a cache of keys."""
+        if file.name(call.func) is not None:
+            return False
+        classes = (self.inference.instance_class(layer) for layer in self.inference.of(file, call.func, context))
+        methods = (self.inference.definitions.method(cls, "call") for cls in classes if cls is not None)
+        return any(self._adds_to_parameters(method) for method in methods if method is not None)
+
+    def _adds_to_parameters(self, function: Function) -> bool:
+        if function.node not in self._adding:
+            self._adding[function.node] = False
+            file = function.file
+            self._adding[function.node] = any(
+                (operation_named(file.name(call.func)).joins and self._takes_parameter(file, call))
+                or self._lengthens(file, call, None)
+                for call in function.calls
+            )
+        return self._adding[function.node]
+
+    def _takes_parameter(self, file: File, call: cst.Call) -> bool:
+        values = [value for arg in call.args for value in displayed(arg.value)]
+        return any(isinstance(origin.node, cst.Param) for value in values for origin in self.inference.of(file, value))
 
     def _found(self, origin: Origin) -> Change:
         node, file, context, path = origin.node, origin.file, origin.context, origin.access_path
@@ -435,7 +460,7 @@ class ShapeChanges(Analysis):
         given = [arg.value for arg in call.args if not self.values.is_text(file, arg.value, context)]
         if isinstance(call.func, cst.Attribute) and file.name(call.func) is None:
             given.append(call.func.value)
-        with nullcontext() if is_known else self._afresh():
+        with nullcontext() if is_known or self._lengthens(file, call, context) else self._afresh():
             change = _joined(self._of(file, value, context) for value in given)
         if is_known or self.kinds.must_be(file, call.func, "model", "layer", context=context):
             return change

@@ -76,6 +76,10 @@ class Initialiser:
         return f"`{self.name}` (line {file.source.row(file.span(self.within.node)[0])} of {file.source.path.name})"
 
 
+_GRAPH_WRITERS = (
+    b"saved_model", b"save_model", b".save(", b".export(", b"as_graph_def", b"write_graph", b"get_concrete_function",
+    b"TFLiteConverter",
+)  # fmt: skip
 _CHOICES = (
     cst.If, cst.IfExp, cst.For, cst.While, cst.Try, cst.ExceptHandler, cst.Lambda,
     cst.BooleanOperation, cst.BaseComp, cst.With,
@@ -104,6 +108,11 @@ class Runtime(Analysis):
     def mentions(self, substrings: tuple[bytes, ...]) -> bool:
         """Whether any of these bytes are in the file or in one of the project that it reaches."""
         return self.inference.project.program_mentions(self._file.source, substrings)
+
+    def may_write_graphs(self) -> bool:
+        """Whether the program, or one that imports the file, may write graphs, or models that hold them."""
+        writing = re.compile(b"|".join(map(re.escape, _GRAPH_WRITERS)))
+        return self.mentions(_GRAPH_WRITERS) or any(self.inference.project.importing(self._file, writing))
 
     def sets_memory(self) -> bool:
         """Whether the file, or a file of the project that it reaches, sets up GPU memory or visibility.

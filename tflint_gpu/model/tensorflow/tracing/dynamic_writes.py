@@ -14,7 +14,7 @@ from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
 
 ANY_NAME = "*"
-DYNAMIC_SUBSTRINGS = ("setattr", "__dict__", "vars(", "globals(", "exec(", "namespace")
+DYNAMIC_SUBSTRINGS = ("setattr", "delattr", "__dict__", "__class__", "vars(", "globals(", "exec(", "eval(", "namespace")
 """One of them is in each file that sets names or attributes this way."""
 _OWN_MODULE = "sys.modules[__name__]"
 
@@ -46,9 +46,13 @@ class DynamicWrites(Analysis):
         """All of them."""
         for call in (*file.calls_ending_with("setattr"), *file.calls_ending_with("__setattr__")):
             yield from self._by_function(file, call)
-        for assignment in file.tree.attribute_assignments:
-            if assignment.target.attr.value == "__dict__":
-                yield DynamicWrite(assignment.target, "object", assignment.target.value, ANY_NAME)
+        for call in file.calls_ending_with("delattr"):
+            if len(call.args) == 2:
+                yield DynamicWrite(call, "object", call.args[0].value, self._name(file, call.args[1].value))
+        for assignment in file.tree.attributes_set("__dict__", "__class__"):
+            yield DynamicWrite(assignment.target, "object", assignment.target.value, ANY_NAME)
+        for bound in file.tree.attributes_bound:
+            yield DynamicWrite(bound, "object", bound.value, bound.attr.value)
         for target, value in file.tree.item_assignments:
             index = target.slice[0].slice
             for place, owner in self._names_of(file, target.value):
@@ -62,9 +66,10 @@ class DynamicWrites(Analysis):
         for call in file.method_calls("parse_args", "parse_known_args", "parse_intermixed_args"):
             if (namespace := argument(call, 1, "namespace")) is not None:
                 yield DynamicWrite(call, "object", namespace, ANY_NAME)
-        for call in file.calls_ending_with("exec"):
-            if file.names.is_builtin(call.func, "exec"):
-                yield from self._executed(file, call)
+        for name in ("exec", "eval"):
+            for call in file.calls_ending_with(name):
+                if file.names.is_builtin(call.func, name):
+                    yield from self._executed(file, call)
 
     def _by_function(self, file: File, call: cst.Call) -> Iterator[DynamicWrite]:
         """`setattr(net, "rate", 0.1)`, `net.__setattr__("rate", 0.1)`, `object.__setattr__(net, "rate", 0.1)`."""
@@ -118,9 +123,8 @@ class DynamicWrites(Analysis):
             # In a function what is set is gone after the call, but for attributes.
             yield DynamicWrite(call, "anywhere", call, ANY_NAME)
             return
-        for place, name in _set_by(text):
-            if is_in_module or place == "anywhere":
-                yield DynamicWrite(call, place, call, name)
+        for place, name in _set_by(text, is_in_module=is_in_module):
+            yield DynamicWrite(call, place, call, name)
 
     def _name(self, file: File, expr: Expression) -> str:
         name = self.constants.of(file, expr)
@@ -133,14 +137,21 @@ def _is_forwarded(file: File, call: cst.Call) -> bool:
     return isinstance(function, cst.FunctionDef) and function.name.value == "__setattr__"
 
 
-def _set_by(text: str) -> Iterator[tuple[Place, str]]:
-    """The names and attributes that code gives values."""
+def _set_by(text: str, *, is_in_module: bool) -> Iterator[tuple[Place, str]]:
+    """The names and attributes that code gives values, and the names that it uses, of which it may change the value."""
     try:
         nodes = list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError):
         return
+    outer = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
+    left = {node.value for node in nodes if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+    left |= {node.func for node in nodes if isinstance(node, ast.Call)}
     for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield "module", node.id
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield "anywhere", node.attr
+        elif isinstance(node, ast.Name) and node not in left and (_is_outer(node, outer) or is_in_module):
+            yield "module", node.id
+
+
+def _is_outer(name: ast.Name, outer: set[str]) -> bool:
+    return name.id in outer or isinstance(name.ctx, ast.Load)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator
 from functools import cached_property, partial
 
 import libcst as cst
 
+from tflint_gpu.bounds import USED_NAMES
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import ACTIVATED, BINARY_LOSSES, CATEGORICAL_LOSSES
 from tflint_gpu.model.library.operations import spellings_of
@@ -14,12 +16,18 @@ from tflint_gpu.model.library.precision import POLICY_SETTERS
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import EveryWay, RunSite, ways
 from tflint_gpu.model.python.project.file import File
+from tflint_gpu.model.python.syntax.children import spelling
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument
+from tflint_gpu.model.python.value_flow.calls import is_library
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.training.compilations import Compilations
 from tflint_gpu.model.tensorflow.training.model_outputs import ModelOutputs
 from tflint_gpu.model.tensorflow.types.guards import Guards
+from tflint_gpu.model.tensorflow.types.kinds import Kind, Kinds
 from tflint_gpu.model.values.precision import policy_name
+
+_HALF = re.compile(r"(?<!mixed_)float16|\bhalf\b|compute_dtype")
+_KERAS: tuple[Kind, ...] = ("layer", "model", "loss", "metric")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +38,7 @@ class HalfOutput:
         layer: what makes it. activation: "softmax" or "sigmoid".
         policy: the call that sets the policy, in `policy_file`.
         loss: the call of `compile` with the cross-entropy, in `loss_file`.
+        meets_half: whether the program may compute with the output and a tensor of float16.
     """
 
     file: File
@@ -39,6 +48,7 @@ class HalfOutput:
     policy: cst.Call
     loss_file: File
     loss: cst.Call
+    meets_half: bool
 
 
 class MixedPrecision(Analysis):
@@ -47,6 +57,7 @@ class MixedPrecision(Analysis):
     def __init__(self, model: Model) -> None:
         super().__init__(model)
         self.guards = model.once(Guards)
+        self.kinds = model.once(Kinds)
         self.compilations = model.once(Compilations)
         self.outputs = ModelOutputs(self.inference)
 
@@ -107,7 +118,35 @@ class MixedPrecision(Analysis):
                     continue
                 if self.is_in_force(layer.file, layer.call):
                     seen.add(layer.node)
-                    yield HalfOutput(layer.file, layer.call, activation, *self.policy, *compiles[-1])
+                    meets_half = self._meets_half([made, layer])
+                    yield HalfOutput(layer.file, layer.call, activation, *self.policy, *compiles[-1], meets_half)
+
+    def _meets_half(self, makers: Collection[Origin]) -> bool:
+        """Whether a program names float16 besides the policy, or uses what some models or layers give in other ways."""
+        nodes = {maker.node for maker in makers}
+        for file in self.inference.seen.with_text("keras"):
+            if _HALF.search(file.source.text):
+                return True
+            for call in file.tree.calls:
+                made = self.inference.of(file, call.func) if not is_library(file.name(call.func)) else ()
+                if any(origin.node in nodes for origin in made) and not self._stays_in_keras(file, call):
+                    return True
+        return False
+
+    def _stays_in_keras(self, file: File, result: Expression, depth: int = 0) -> bool:
+        """Whether only Keras and casts get what a model gives, and those that call the function that it is in."""
+        parents = file.tree.ancestors(result)
+        parent = next(p for p in parents if not isinstance(p, cst.Element | cst.List | cst.Tuple | cst.Subscript))
+        if isinstance(parent, cst.Arg):
+            taker = file.tree.parents[parent]
+            name = (file.name(taker.func) or "") if isinstance(taker, cst.Call) else ""
+            is_kept = isinstance(taker, cst.Call) and self.kinds.must_be(file, taker.func, *_KERAS)
+            return is_kept or name.startswith("keras.") or name == "tf.cast"
+        if isinstance(parent, cst.Assign) and depth < USED_NAMES.limit:
+            uses = file.tree.uses.get(spelling(parent.targets[0].target), ())
+            read = [use for use in uses if not isinstance(file.tree.parents[use], cst.AssignTarget)]
+            return bool(uses) and all(self._stays_in_keras(file, use, depth + 1) for use in read)
+        return isinstance(parent, cst.Return | cst.Expr)
 
     def _activation(self, layer: Origin) -> str | None:
         """Which probabilities a layer of Keras's own gives in the dtype of the policy."""
