@@ -334,9 +334,7 @@ def _recorded(file: File, tape: cst.Call) -> set[Node]:
     calls = [call for call in file.calls_below.get(block, ()) if tree.within(call, block.body)]
     left_out = [tree.statement(call) for call in calls if method_name(call) == "stop_recording"]
     return {
-        call
-        for call in calls
-        if not _is_kept(file, call) and not any(tree.within(call, node) for node in left_out)
+        call for call in calls if not _is_kept(file, call) and not any(tree.within(call, node) for node in left_out)
     }
 
 
