@@ -229,8 +229,13 @@ class ForwardPasses(Analysis):
         if isinstance(func, cst.Call) or (name is not None and name.startswith(("tf.", "keras.", "numpy."))):
             return False  # `Layer(...)(x)` builds a model
         if self.kinds.is_model(run.file, func, run.context):
-            return True
+            return not self.inference.must_be(run.file, func, self._is_little, run.context)
         return self.inference.must_be(run.file, func, self._is_network, run.context)
+
+    def _is_little(self, origin: Origin) -> bool:
+        """Whether a model of the project has no weights, and is a few operations: it draws an action, say."""
+        cls = self.inference.instance_class(origin)
+        return cls is not None and self._starts_little(cls) and not self.kinds.holds_variables(cls)
 
     def _is_network(self, origin: Origin) -> bool:
         """A model, a tf.Module with variables or layers, a class with both by itself, or a layer of the project."""
