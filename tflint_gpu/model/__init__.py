@@ -135,6 +135,7 @@ if TYPE_CHECKING:
         IterationFlow,
         changed_in,
         counter_of,
+        elements_of,
         is_changed_in,
         is_occasional,
         names_of,
