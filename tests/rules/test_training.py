@@ -1182,6 +1182,16 @@ def test_one_finding_for_the_tapes_of_one_step(tmp_path: Path) -> None:
     assert codes(code, tmp_path) == ["TFG202"]
 
 
+def test_other_tapes_of_a_function_are_notes(tmp_path: Path) -> None:
+    """Protects agents whose update trains a critic and an actor: each step is shown."""
+    steps = 2 * f"\n    for turn in range(10):{textwrap.indent(STEP, '    ')}"
+    code = f"{HEAD}def update(x, y):{steps}for x, y in dataset:\n    update(x, y)\n"
+    (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
+    (other,) = [note for note in finding.notes if note.message == "this step runs eagerly, too"]
+    assert other.node is not finding.node
+    assert other.file.code(other.node) == "tf.GradientTape()"
+
+
 def test_path_to_the_step_is_reported(tmp_path: Path) -> None:
     """Protects the related locations: the loop, and each call on the way."""
     code = HEAD + "def step(x, y):" + STEP + "for x, y in dataset:\n    step(x, y)\n"

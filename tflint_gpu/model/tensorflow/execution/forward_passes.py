@@ -233,9 +233,12 @@ class ForwardPasses(Analysis):
         return self.inference.must_be(run.file, func, self._is_network, run.context)
 
     def _is_little(self, origin: Origin) -> bool:
-        """Whether a model of the project has no weights, and is a few operations: it draws an action, say."""
+        """Whether a model of the project has no weights, and calls a few operations: it draws an action, say."""
         cls = self.inference.instance_class(origin)
-        return cls is not None and self._starts_little(cls) and not self.kinds.holds_variables(cls)
+        method = self.invocations.forward_of(cls) if cls is not None else None
+        if cls is None or method is None or not method.calls:
+            return False
+        return self._starts_little(cls) and not self.kinds.holds_variables(cls)
 
     def _is_network(self, origin: Origin) -> bool:
         """A model, a tf.Module with variables or layers, a class with both by itself, or a layer of the project."""
