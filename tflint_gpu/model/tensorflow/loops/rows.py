@@ -17,7 +17,8 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin
+from tflint_gpu.model.tensorflow.loops.iterations import Iterations
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.counts import counted_by
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -49,6 +50,7 @@ class Rows(Analysis):
         self._images = Images(self.inference, self.constants)
         self._pipelines = model.once(Pipelines)
         self._values = model.once(Values)
+        self._iterations = model.once(Iterations)
         self._takes_scalars = self.target.keras == 2 and self.target.tensorflow >= _SCALARS_SINCE
         self._asked: set[Node] = set()
 
@@ -178,18 +180,21 @@ class Rows(Analysis):
         for origin in self.inference.of(file, expr, context):
             if (handed := self._divisor_of_one(origin)) is not None:
                 return handed
-            call = origin.call
-            if call is None:
-                return None
-            name = origin.file.name(call.func) or ""
-            is_loader = name.rpartition(".")[2] in _LOADERS and name.startswith(("keras.", "tf."))
-            if not is_loader and not (name == "" and method_name(call) in FLOWS):
-                return None
-            size = argument(call, -1, "batch_size")
-            if size is None or not _is_one(self.constants.of(origin.file, size, origin.context)):
-                return None
-            return origin.file, call, size
+            return self._loader_of_one(origin)
         return None
+
+    def _loader_of_one(self, origin: Origin) -> tuple[File, cst.Call, Expression] | None:
+        call = origin.call
+        if call is None:
+            return None
+        name = origin.file.name(call.func) or ""
+        is_loader = name.rpartition(".")[2] in _LOADERS and name.startswith(("keras.", "tf."))
+        if not is_loader and not (name == "" and method_name(call) in FLOWS):
+            return None
+        size = argument(call, -1, "batch_size")
+        if size is None or not _is_one(self.constants.of(origin.file, size, origin.context)):
+            return None
+        return origin.file, call, size
 
     def _divisor_of_one(self, origin: Origin) -> tuple[File, cst.Call, Expression] | None:
         """The one by which a `Sequence` divides its rows to have its `__len__`, and the call that hands it over."""
@@ -211,7 +216,7 @@ class Rows(Analysis):
     def _is_single(self, origin: Origin) -> bool:
         node, file = origin.node, origin.file
         if origin.access_path:
-            return self._is_output(origin)
+            return self._is_output(origin) or self._is_batch_of_one(origin)
         if isinstance(node, cst.Subscript):
             return self._takes_one(file, node) or (
                 _is_whole(node.slice[0].slice) and self.is_single(file, node.value, origin.context)
@@ -232,6 +237,13 @@ class Rows(Analysis):
         targets = [assigned.target for assigned in unpacking.targets] if isinstance(unpacking, cst.Assign) else []
         is_unpacked = any(isinstance(target, cst.Tuple) and len(target.elements) > 1 for target in targets)
         return is_unpacked and data is not None and self.is_single_input(origin.file, data, origin.context)
+
+    def _is_batch_of_one(self, origin: Origin) -> bool:
+        """`flow[i]`, `next(flow)[0]`, or what a loop gets of a Keras loader of batches of one."""
+        taken, *parts = origin.access_path
+        is_batch = taken == ELEMENT or (taken.kind == "item" and taken.key is None)
+        is_input = not parts or [(part.kind, part.key) for part in parts] == [("item", 0)]
+        return is_batch and is_input and self._loader_of_one(origin.whole) is not None
 
     def _is_scaled(self, origin: Origin, array: Expression, number: Expression) -> bool:
         """`x / 255`, `(x - space.low) / (space.high - space.low)`."""
@@ -270,7 +282,11 @@ class Rows(Analysis):
                 return self._is_single(origin)
             return _lists_one(node) and origin.file.bound_to(node) not in origin.file.changed
 
-        return self.is_single(file, samples, context) or self.inference.must_be(file, samples, holds, context)
+        return (
+            self.is_single(file, samples, context)
+            or self.inference.must_be(file, samples, holds, context)
+            or self._iterations.of(file, samples) == 1  # `row = []`, `row.append(x)`
+        )
 
     def _gives_one(self, origin: Origin, call: cst.Call) -> bool:
         file, name, method = origin.file, origin.file.name(call.func), method_name(call)
