@@ -753,6 +753,18 @@ FORWARD |= {
     "net = keras.models.load_model(home / 'net.keras')\nfor x, y in dataset.batch(4):\n    print(net(x))",
     "a path of which nothing is known": "import os\nnet = keras.models.load_model(os.path.join('runs', input()))\n"
     "for x, y in dataset.batch(4):\n    print(net(x))",
+    "parts of an array, by a method of the model": (
+        "class Net(keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.inner = keras.layers.Dense(2)\n    def call(self, x):\n        return self.inner(x)\n"
+        "    def draws(self, x, size):\n"
+        "        parts = [self(part, training=True) for part in np.array_split(x, len(x) // size)]\n"
+        "        return np.concatenate(parts)"
+    ),
+    "noise, before a step on rows that are drawn": (
+        "judge = keras.models.load_model('judge.keras')\nwhile True:\n    drawn = np.random.choice(200, 16)\n"
+        "    made = model(np.random.normal(size=(16, 2)), training=False)\n"
+        "    judge.train_on_batch(rows[drawn], truth)\n    judge.train_on_batch(made, lies)"
+    ),
     "a main block that restores what it runs": TRIED.replace("net = Net()", "net = Net()\n    net.load_weights('w')"),
     "a main block with weights from elsewhere": TRIED.replace("return x", "return x + self.part(x)").replace(
         "def call", "def build(self, shape):\n        self.part = keras.applications.VGG16()\n    def call"
@@ -762,6 +774,8 @@ FORWARD |= {
     "net = keras.models.load_model('net', custom_objects={'Net': Net})\nfor x, y in dataset.batch(4):\n    print(net(x))",
 }
 NOT_FORWARD = {
+    "five parts of an array": "for part in np.array_split(rows, 5):\n    print(model(part))",
+    "four parts of an array": "for part in np.array_split(rows, [9, 20, 30]):\n    print(model(part))",
     "a window that moves, by its number": "for k in range(5000):\n    print(model(rows[k:k + 9]))",
     "what a function gets that declares something else": TYPED.format(given="print(report, Probe(net))"),
     "another model under its name": TYPED.format(given="net = wrap(net)\n    report(net, 'wrapped')").replace(

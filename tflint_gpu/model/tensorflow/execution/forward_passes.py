@@ -89,7 +89,7 @@ class ForwardPasses(Analysis):
         forwards: dict[LoopNode, dict[cst.Call, Invocation]] = {}
         innermost: dict[cst.Call, LoopNode] = {}
         for file, loop in self.loops.seen:
-            batches = self.data.batches(file, loop) if self.may_run_model(file, loop) else None
+            batches = self._batches(file, loop) if self.may_run_model(file, loop) else None
             if batches is None or (isinstance(loop, cst.BaseComp) and not self._goes_through_rows(file, loop, batches)):
                 continue  # `[layer(x) for x in inputs]` builds models as often as it runs them
             if self.loops.is_no_place(file, loop) or self.data.leaves_early(file, loop):
@@ -103,6 +103,11 @@ class ForwardPasses(Analysis):
                 forwards.setdefault(loop, {}).setdefault(run.call, run)
         own = ([run for run in runs.values() if innermost[run.call] is run.loop] for runs in forwards.values())
         return [self._forward_of(runs) for runs in own if runs]
+
+    def _batches(self, file: File, loop: LoopNode) -> Batches | None:
+        """What a loop goes through; batches of which nothing is known where it trains on some that it draws."""
+        is_training = self._trains_on_batches(file, loop)
+        return self.data.batches(file, loop) or (Batches(frozenset(), True) if is_training else None)
 
     def _goes_through_rows(self, file: File, loop: LoopNode, batches: Batches) -> bool:
         """Whether a loop yields batches, not parts of a network: nobody cuts symbols along their first axis."""

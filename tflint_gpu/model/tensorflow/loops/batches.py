@@ -9,6 +9,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model.library.datasets import CUTTING
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import is_in_iteration
@@ -346,6 +347,7 @@ class LoopData(Analysis):
         return bool(origins) and all(
             self.is_own_iterable(origin)
             or self.kinds.of(origin) == "sequence"
+            or origin.made_by == CUTTING
             or any(self._must_be_data(origin.file, joined) for joined in self.pipelines.joined(origin) or ())
             for origin in origins
         )
