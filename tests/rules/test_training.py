@@ -753,6 +753,10 @@ FORWARD |= {
     "net = keras.models.load_model(home / 'net.keras')\nfor x, y in dataset.batch(4):\n    print(net(x))",
     "a path of which nothing is known": "import os\nnet = keras.models.load_model(os.path.join('runs', input()))\n"
     "for x, y in dataset.batch(4):\n    print(net(x))",
+    "all batches, or as many as a caller says": (
+        "def look(rows, count=-1):\n    for x, y in rows.take(count):\n        print(model(x))\n"
+        "look(dataset.batch(4))\nlook(dataset.batch(2), 50)"
+    ),
     "parts of an array, by a method of the model": (
         "class Net(keras.Model):\n    def __init__(self):\n        super().__init__()\n"
         "        self.inner = keras.layers.Dense(2)\n    def call(self, x):\n        return self.inner(x)\n"
@@ -774,6 +778,11 @@ FORWARD |= {
     "net = keras.models.load_model('net', custom_objects={'Net': Net})\nfor x, y in dataset.batch(4):\n    print(net(x))",
 }
 NOT_FORWARD = {
+    "as few batches as a caller says": (
+        "def look(rows, count=-1):\n    for x, y in rows.take(count):\n        print(model(x))\n"
+        "look(dataset.batch(4), 3)\nlook(dataset.batch(2), 2)"
+    ),
+    "as many batches as somebody says": "for x, y in dataset.batch(4).take(int(input())):\n    print(model(x))",
     "five parts of an array": "for part in np.array_split(rows, 5):\n    print(model(part))",
     "four parts of an array": "for part in np.array_split(rows, [9, 20, 30]):\n    print(model(part))",
     "a window that moves, by its number": "for k in range(5000):\n    print(model(rows[k:k + 9]))",
