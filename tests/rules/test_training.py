@@ -753,6 +753,10 @@ FORWARD |= {
     "net = keras.models.load_model(home / 'net.keras')\nfor x, y in dataset.batch(4):\n    print(net(x))",
     "a path of which nothing is known": "import os\nnet = keras.models.load_model(os.path.join('runs', input()))\n"
     "for x, y in dataset.batch(4):\n    print(net(x))",
+    "until something is wrong with the batch": (
+        "for x, y in dataset.batch(4):\n    scores = model(x)\n    if tf.reduce_sum(tf.cast(y > 9, tf.int32)) > 0:\n"
+        "        print('too large', y)\n        break\n    print(scores)"
+    ),
     "all batches, or as many as a caller says": (
         "def look(rows, count=-1):\n    for x, y in rows.take(count):\n        print(model(x))\n"
         "look(dataset.batch(4))\nlook(dataset.batch(2), 50)"
@@ -778,6 +782,15 @@ FORWARD |= {
     "net = keras.models.load_model('net', custom_objects={'Net': Net})\nfor x, y in dataset.batch(4):\n    print(net(x))",
 }
 NOT_FORWARD = {
+    "until one batch has a certain label": (
+        "for x, y in dataset.batch(4):\n    scores = model(x)\n    if np.argmax(y) == 3:\n        print(scores)\n        break"
+    ),
+    "until few rows are collected": (
+        "seen = []\nfor x, y in dataset.batch(4):\n    print(model(x))\n    seen.append(len(x))\n    if np.sum(seen) > 9:\n        break"
+    ),
+    "until few batches are collected": (
+        "seen = []\nfor x, y in dataset.batch(4):\n    seen.append(model(x))\n    if len(seen) > 3:\n        break"
+    ),
     "as few batches as a caller says": (
         "def look(rows, count=-1):\n    for x, y in rows.take(count):\n        print(model(x))\n"
         "look(dataset.batch(4), 3)\nlook(dataset.batch(2), 2)"

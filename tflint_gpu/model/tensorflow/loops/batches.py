@@ -178,6 +178,9 @@ class LoopData(Analysis):
         count, bound, is_reached = test.left, comparison.comparator, isinstance(comparison.operator, _REACHES)
         if isinstance(comparison.operator, cst.LessThan | cst.LessThanEqual):  # `3 <= step`
             count, bound, is_reached = bound, count, True
+        is_computed = isinstance(count, cst.Call) and (file.name(count.func) or "").startswith(("tf.", "numpy."))
+        if is_computed and isinstance(comparison.operator, cst.GreaterThan) and self.constants.of(file, bound) == 0:
+            return True  # `tf.reduce_sum(wrong) > 0` counts no iterations
         if isinstance(loop, cst.While) and counts_some(file, count, loop):
             return True
         bounds = [v for v in self.constants.possible(file, bound) if type(v) is int] if is_reached else []
