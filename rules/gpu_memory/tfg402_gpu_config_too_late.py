@@ -18,7 +18,7 @@ from tflint_gpu.model import (
     Runtime,
     argument,
     dotted_name,
-    iterable,
+    elements_of,
     loops_around,
     names_of,
 )
@@ -260,7 +260,7 @@ def _device(model: Model, file: File, call: cst.Call) -> tuple[str | None, Node]
     device = argument(call, 0, "device")
     loop = next((p for p in file.tree.ancestors(call) if isinstance(p, cst.For | cst.BaseComp)), None)
     if loop is not None and isinstance(device, cst.Name) and device.value in names_of(loop):
-        data = iterable(loop)
+        data = elements_of(file, loop)
         if data is not None and model.once(Kinds).is_gpu_list(file, data):
             return _ALL, loop
     return dotted_name(device) or (file.code(device) if isinstance(device, cst.Subscript) else None), call

@@ -26,6 +26,7 @@ from tflint_gpu.model import (
     Origins,
     SequenceValue,
     StructureValue,
+    TensorValue,
     Values,
     argument,
     arguments,
@@ -171,7 +172,7 @@ class GeneratorInputs(Analysis):
     def _is_handed_on(
         self, file: File, expr: Expression, context: Context, passed: dict[str, Origins], is_optional: bool
     ) -> bool:
-        """Whether an expression of the generator certainly is an array, or a list of texts."""
+        """Whether an expression of the generator certainly is an array, or a list of texts or numbers."""
         origins = passed.get(expr.value, ()) if isinstance(expr, cst.Name) else ()
         if origins:
             return all(self._holds_array(origin, 0) for origin in origins)
@@ -187,7 +188,7 @@ class GeneratorInputs(Analysis):
         return bool(read) and all(i.is_glance or self.lengths.is_demonstration(i.chain) for i in read)
 
     def _is_array(self, file: File, expr: Expression, context: Context | None, depth: int) -> bool:
-        """Whether an expression certainly is an array in memory whose rows have one shape, or a list of texts."""
+        """Whether an expression certainly is an array in memory whose rows have one shape, or a list of scalars."""
         return self._is_followed(expr, depth) and self.inference.must_be(
             file, expr, lambda origin: self._holds_array(origin, depth + 1), context
         )
@@ -199,7 +200,7 @@ class GeneratorInputs(Analysis):
 
     def _holds_array(self, origin: Origin, depth: int) -> bool:
         node, file, context = origin.node, origin.file, origin.context
-        if self._holds_texts(origin):
+        if self._holds_scalars(origin):
             return True
         if isinstance(node, cst.Call):
             return self._gives_array(origin, node, depth)
@@ -213,12 +214,15 @@ class GeneratorInputs(Analysis):
             return keeps and self._is_array(file, node.value, context, depth)
         return False
 
-    def _holds_texts(self, origin: Origin) -> bool:
-        """Whether a value is a list of which each element is a text: the name of a file."""
-        value = self.values.at(origin)
+    def _holds_scalars(self, origin: Origin) -> bool:
+        """Whether a value is a list of which each element is a text, as the name of a file, or each a number."""
+        call, value = origin.call, self.values.at(origin)
+        is_counted = call is not None and origin.file.names.is_builtin(call.func, "range")
         items = value.items if isinstance(value, StructureValue) else ()
         elements = (value.element,) if isinstance(value, SequenceValue) else items
-        return bool(elements) and all(element == TEXT for element in elements)
+        texts = [element == TEXT for element in elements]
+        numbers = [isinstance(e, TensorValue) and e.is_number and e.dtype not in ("", "str") for e in elements]
+        return bool(elements) and (all(texts) or (all(numbers) and not is_counted))
 
     def _loads_array(self, origin: Origin, call: cst.Call) -> bool:
         """Whether `np.load` reads one whole array of numbers: no archive, no mapped file, no pickled objects."""

@@ -22,13 +22,13 @@ class GeneratorOfRows(Rule):
 
     Reported:
     - a generator that is a loop over `zip`, `enumerate` or an index and yields each row as it is, if each array is
-      certainly a NumPy array, one from `keras.datasets`, or a list of strings such as file names; the generator may
-      also make these arrays before its loop, if they are the same in each epoch
+      certainly a NumPy array, one from `keras.datasets`, or a list of numbers or of strings such as file names; the
+      generator may also make these arrays before its loop, if they are the same in each epoch
 
     Not reported:
     - rows that are changed or drawn, and batches
     - arrays that are mapped from a file (`np.memmap`, `mmap_mode`), or that have rows of different lengths
-    - lists of anything but strings
+    - lists of anything but numbers and strings
     - data of a few rows
 
     Measured: {evidence}

@@ -359,9 +359,9 @@ class InferenceSteps(Analysis):
                 return False  # an object that is called is made for whoever gets it
             for outer in site.loops():
                 if self.training.runs_epochs(site.file, outer):
-                    return True
+                    return not self._is_for_step(site, outer)
                 if self.training.takes_gradients(site.file, outer):
-                    return is_occasional(site.file, site.node, outer)
+                    return is_occasional(site.file, site.node, outer) and not self._is_for_step(site, outer)
                 if self._reads_dataset(site.file, outer):
                     return False
             return None
@@ -370,6 +370,18 @@ class InferenceSteps(Analysis):
         if any(steps) or self.training.takes_gradients(file, loop):
             return False
         return EveryWay(self.inference, decide).holds(RunSite(file, loop))
+
+    def _is_for_step(self, site: RunSite, loop: LoopNode) -> bool:
+        """Whether a training step gets what a call gives, as the returns of an episode: it shows nothing."""
+        answer = IterationFlow(site.file, loop, frozenset([site.node]))
+        return any(
+            any(answer.holds(arg.value) for arg in call.args)
+            and any(
+                self.training.takes_gradients(f.file, f.node) for f in self.inference.functions_run(site.file, call)
+            )
+            for call in site.file.calls_below.get(loop, ())
+            if call is not site.node
+        )
 
     def _goes_through_environments(self, file: File, loop: LoopNode) -> bool:
         """`for env in envs: ... env.step(action)`: as many iterations as there are environments."""

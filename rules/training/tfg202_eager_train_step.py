@@ -143,6 +143,7 @@ class EagerTrainStep(Rule):
                     Note(step.loop_file, step.loop, f"{loops.of_loop(step.loop_file, step.loop).text} that runs it"),
                     *notes_on(step.path),
                     *(Note(step.file, node, "this needs a value on the host") for node in step.host_reads),
+                    *(Note(step.file, tape, "this step runs eagerly, too") for tape in step.others),
                     *_blocker_note(repair),
                     *withheld,
                 ),

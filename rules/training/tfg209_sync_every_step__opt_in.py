@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from tflint_gpu.model import TIMERS, Guards, HostReads, Runtime
+from tflint_gpu.model import Guards, HostReads, Runtime, times_steps
 from tflint_gpu.rule import Finding, NoExperiment, Note, Prediction, Rule, notes_on, offered
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class SyncEveryStep(Rule):
 def _is_meant(model: Model, file: File, loop: LoopNode) -> bool:
     """Whether the loop measures the time of each step, runs on the CPU, or is there for debugging."""
     return (
-        any(file.name(call.func) in TIMERS for call in file.calls_below.get(loop, ()))
+        times_steps(file, loop)
         or model.once(Runtime).is_on_cpu(file, loop)
         or model.once(Runtime).is_graph_code(file, loop)
         or model.once(Guards).is_for_debugging(file, loop)

@@ -539,7 +539,7 @@ INHERITED = {
     "a method that has a body": (
         "class A:\n    def show(self):\n        reveal(self.pick())\n    def pick(self):\n        return make()\n"
         "class B(A):\n    def pick(self):\n        return other()\n",
-        {"make()"},
+        {"make()", "other()"},
     ),
     "a method that has a body, of a class of which only others are made": (
         "class A:\n    def show(self):\n        reveal(self.pick())\n    def pick(self):\n        return make()\n"
@@ -549,7 +549,7 @@ INHERITED = {
     "a method that has a body, of a class of which one is made": (
         "class A:\n    def show(self):\n        reveal(self.pick())\n    def pick(self):\n        return make()\n"
         "class B(A):\n    def pick(self):\n        return other()\nKINDS = [A, B]\n",
-        {"make()"},
+        {"make()", "other()"},
     ),
     "a method that returns None": (
         "class A:\n    def show(self):\n        reveal(self.pick())\n    def pick(self):\n        return None\n"

@@ -165,6 +165,8 @@ IN_ONE_LOOP = "for g in {gpus}:\n    {grow}(g, True)\n    {then}\n"
 LISTED = "print(len(tf.config.list_logical_devices('GPU')))"
 LATE |= {
     "in the loop's first iteration": GPUS + IN_ONE_LOOP.format(gpus="gpus", grow=GROW, then=LISTED),
+    "in the first iteration of a loop that counts": GPUS
+    + IN_ONE_LOOP.format(gpus="gpus", grow=GROW, then=LISTED).replace("for g in gpus", "for n, g in enumerate(gpus)"),
     "by a function in the first iteration": HEAD
     + f"def told():\n    {LISTED}\n"
     + IN_ONE_LOOP.format(gpus="tf.config.list_physical_devices('GPU')", grow=GROW, then="told()"),
@@ -378,6 +380,11 @@ ON_ALL = {
     "growth in a loop over another list of them": (
         f"for g in tf.config.list_physical_devices('GPU'):\n    {GROW}(g, True)\n",
         True,
+    ),
+    "growth in a loop that counts": (f"for n, g in enumerate(gpus):\n    {GROW}(g, True)\n", True),
+    "growth in a loop that counts other things": (
+        f"for g, n in zip(made(), range(len(gpus))):\n    {GROW}(g, True)\n",
+        False,
     ),
     "growth in a loop over CPUs": (f"for g in tf.config.list_physical_devices('CPU'):\n    {GROW}(g, True)\n", False),
     "growth under a question for them": (f"if gpus:\n    for g in gpus:\n        {GROW}(g, True)\n", True),

@@ -71,6 +71,47 @@ def judged(picture):
 for name in open("names.txt"):
     print(judged({read}))
 """
+PLAYED = """
+import gym
+class Player:
+    def __init__(self, world):
+        self.env = world
+        self.judge = self.made()
+    def made(self):
+        return Judge(4)
+    def batched(self, seen):
+        if {test}:
+            seen = seen.reshape(1, -1)
+        return seen
+    def move(self, seen):
+        return {move}
+    def play(self):
+        seen = {start}
+        while True:
+            seen, gain, is_over, _ = self.env.step(self.move(seen))
+class Judge(keras.Model):
+    def __init__(self, moves):
+        super().__init__()
+        self.scores = keras.layers.Dense(moves)
+    def call(self, xs):
+        return self.scores(xs)
+    def best(self, xs):
+        return np.argmax(self.scores(xs))
+class Other(Judge):
+    def best(self, xs):
+        return np.argmax(self.predict(xs))
+class OtherPlayer(Player):
+    def made(self):
+        return {other}
+for player in (Player, OtherPlayer):
+    player(gym.make("Pole")).play()
+"""
+PLAYS = {
+    "test": "seen.ndim == 1",
+    "move": "self.judge.predict(self.batched(seen))",
+    "start": "self.env.reset()",
+    "other": "Judge(8)",
+}
 KEPT = """
 @tf.function
 def learn(xs, ys):
@@ -97,6 +138,13 @@ FOUND = {
     "TFG206 a function makes a batch of one image": SEEN.format(test="picture.ndim == 3", read="cv2.imread(name)"),
     "TFG206 of an image with fewer axes than a batch": SEEN.format(
         test="len(picture.shape) < 4", read="cv2.resize(cv2.imread(name), (64, 64)) / 255"
+    ),
+    "TFG206 a method makes a batch of one observation": PLAYED.format(**PLAYS),
+    "TFG206 an observation has fewer axes than what the network gets": PLAYED.format(
+        **{**PLAYS, "test": "len(seen.shape) < len(self.judge.input.shape)", "start": "self.env.reset()[0]"}
+    ),
+    "TFG206 a subclass that makes another network": PLAYED.format(
+        **{**PLAYS, "move": "self.judge.best(seen[None])", "other": "Other(8)"}
     ),
     "TFG206 of what Keras reads": SEEN.format(
         test="len(picture.shape) != 4", read="keras.utils.img_to_array(keras.utils.load_img(name))"
@@ -393,6 +441,18 @@ SILENT |= {
     ),
     "TFG206 what may be a batch already": SEEN.format(test="picture.ndim == 3", read="load(name)"),
     "TFG206 a grey image stays as it is": SEEN.format(test="picture.ndim == 3", read="cv2.imread(name, 0)"),
+    "TFG206 observations of many environments": PLAYED.format(**PLAYS).replace("self.env", "self.envs"),
+    "TFG206 a test that holds of batched observations": PLAYED.format(**{**PLAYS, "test": "seen.ndim > 1"}),
+    "TFG206 a subclass whose network is one of the same class": PLAYED.format(
+        **{**PLAYS, "move": "self.judge.best(seen[None])"}
+    ),
+    "TFG214 a model that draws an action, by two operations": (
+        "class Drawn(keras.Model):\n    def call(self, scores):\n"
+        "        return tf.squeeze(tf.random.categorical(scores, 1), axis=-1)\n"
+        "class Judge(keras.Model):\n    def __init__(self):\n        super().__init__()\n        self.drawn = Drawn()\n"
+        "    def move(self, xs):\n        return np.squeeze(self.drawn(self.predict(xs)))\n"
+        "judge = Judge()\nfor row in np.load('xs.npy'):\n    print(judge.move(row[None]))\n"
+    ),
     "TFG206 a test that holds of batches": SEEN.format(test="picture.ndim > 2", read="cv2.imread(name)"),
     "TFG207 a subclass that has no model": SUBCLASS.format(first="pass").replace(
         'keras.models.load_model("judge.keras")', "len"

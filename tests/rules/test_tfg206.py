@@ -137,6 +137,18 @@ while True:
         queue.popleft()
 """
 FOUND = {
+    "a list that gets one row": "for row in x:\n    rows = []\n    rows.append(row / 255)\n    model.predict(np.asarray(rows))",
+    "a list that gets one row, under its own name": (
+        "for row in x:\n    rows = []\n    rows.append(row)\n    rows = np.array(rows)\n    model.predict(rows)"
+    ),
+    "a loader of one image, counted": (
+        "loader = keras.preprocessing.image.ImageDataGenerator().flow_from_directory('faces', batch_size=1)\n"
+        "for (image, kind), n in zip(loader, range(90)):\n    model.predict(image / 255)"
+    ),
+    "a loader of one image, asked for the next": (
+        "loader = keras.preprocessing.image.ImageDataGenerator().flow(x, batch_size=1)\nwhile True:\n"
+        "    model.predict(next(loader))"
+    ),
     "an object that fills another of its lists": KEPT.replace("CHANGE", "pass"),
     "a queue of the last ones": LAST,
     "drawn rows": "for _ in range(90):\n    print(model.predict(np.random.normal(size=(1, 2))))",
@@ -320,6 +332,21 @@ FOUND = {
     "the same row again and again": "ys = [model.predict(x[:1]) for _ in range(100)]",
 }
 SILENT = {
+    "a list that gets two rows": (
+        "for row in x:\n    rows = []\n    rows.append(row)\n    rows.append(row[::-1])\n    model.predict(np.asarray(rows))"
+    ),
+    "a list that gets all rows so far": "rows = []\nfor row in x:\n    rows.append(row)\n    model.predict(np.asarray(rows))",
+    "a list that a loop fills": (
+        "for row in x:\n    rows = []\n    for turn in turns:\n        rows.append(row + turn)\n    model.predict(np.asarray(rows))"
+    ),
+    "a loader of several images": (
+        "loader = keras.preprocessing.image.ImageDataGenerator().flow_from_directory('faces', batch_size=2)\n"
+        "for (image, kind), n in zip(loader, range(90)):\n    model.predict(image / 255)"
+    ),
+    "the answers of a loader of one image": (
+        "loader = keras.preprocessing.image.ImageDataGenerator().flow_from_directory('faces', batch_size=1)\n"
+        "for image, kind in loader:\n    model.predict(kind)"
+    ),
     "an object that fills its model": KEPT.replace("CHANGE", "self.net.layers.append(text)"),
     "a queue that others fill": LAST.replace("queue.append", "print").replace("grab()", "queue.popleft()"),
     "whenever four rows have gone by": HELD.format(4),

@@ -159,6 +159,19 @@ FOUND = {
         "    optimizer.apply_gradients(zip(grads, model.trainable_variables))",
         None,
     ),
+    "kept in the tape's block": (
+        "for x, y in dataset:\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x) - y)\n"
+        "        history.append(loss.numpy())\n"
+        "    grads = tape.gradient(loss, model.trainable_variables)\n"
+        "    optimizer.apply_gradients(zip(grads, model.trainable_variables))",
+        "loss.numpy()",
+    ),
+    "written by format": (LOOP + "    print('Loss: ' + format(loss, '.2f'))", "loss"),
+    "written by str": (LOOP + "    log.write(str(loss))", "loss"),
+    "beside a clock that ran before the loop": (
+        "import time\nbegin = time.time()\n" + LOOP + "    print(loss.numpy(), time.time() - begin)",
+        "loss.numpy()",
+    ),
     "the progress bar that is iterated": (
         "from tqdm import tqdm\nbar = tqdm(dataset)\nfor x, y in bar:\n    loss = step(x, y)\n"
         "    bar.set_description('loss %f' % loss)",
@@ -229,6 +242,8 @@ SILENT = {
     "        last = loss.numpy()\n    print(last)",
     "few steps": "for i in range(3):\n    print(step(features, labels).numpy())",
     "timed steps": "import time\nfor x, y in dataset:\n    start = time.time()\n    step(x, y).numpy()\n    print(time.time() - start)",
+    "a clock that each step sets": "import time\nbegin = time.time()\nfor x, y in dataset:\n    step(x, y).numpy()\n"
+    "    print(time.time() - begin)\n    begin = time.time()",
     "steps timed by the process's clock": "import time\nfor x, y in dataset:\n    start = time.process_time()\n"
     "    step(x, y).numpy()\n    print(time.process_time() - start)",
     "a traced loop": "@tf.function\ndef epoch():\n    for x, y in dataset:\n        loss = step(x, y)\n        print(loss)\nepoch()",

@@ -52,6 +52,18 @@ EAGER = {  # the row of the call, below HEAD
         10,
     ),
     "each of several in every step": (ACTORS, 3),
+    "returns of an episode, which several steps get": (
+        "def returns(gains, seen):\n    values = []\n    for n in reversed(range(len(gains))):\n"
+        "        values.append(gains[n] + float(model(seen[n][None])[0]))\n    return values\n"
+        "def learn(xs, ys):\n    for _ in range(20):\n        with tf.GradientTape() as tape:\n"
+        "            loss = tf.reduce_mean(model(xs) - ys)\n"
+        "        optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\n"
+        "seen, gains, steps = [], [], 0\nwhile True:\n    steps += 1\n    state, gain = field.move(steps)\n"
+        "    seen.append(state)\n    gains.append(gain)\n    if steps % 40 == 0:\n"
+        "        targets = np.array(returns(gains, seen))\n        learn(np.array(seen), targets)\n"
+        "        seen, gains = [], []\n",
+        4,
+    ),
     "points of a grid, by a method": (
         "class Painter(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n"
         "        self.net = tf.keras.models.load_model('net.keras')\n    def paint(self, point):\n"

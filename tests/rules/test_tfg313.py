@@ -44,6 +44,17 @@ HANDED_ON = {  # the row below HEAD
         "ds = tf.data.Dataset.from_generator(rows, tf.string)\n",
         6,
     ),
+    "numbers that it makes itself": (
+        "def rows():\n    halves = [n / 2 for n in range(9999)]\n    for half in halves:\n        yield half\n"
+        "ds = tf.data.Dataset.from_generator(rows, tf.float32)\n",
+        5,
+    ),
+    "numbers beside names": (
+        "import glob\nnames, marks = sorted(glob.glob('*.npy')), [1, 0] * 500\n"
+        "def rows():\n    for name, mark in zip(names, marks):\n        yield name, mark\n"
+        "ds = tf.data.Dataset.from_generator(rows, (tf.string, tf.int32))\n",
+        6,
+    ),
     "names of files, collected": (
         "import os\ndef find(folder):\n    found = []\n    for root, _, names in os.walk(folder):\n        for name in names:\n"
         "            found.append(os.path.join(root, name))\n    return found\nclass Data:\n    def __init__(self, folder):\n"
@@ -118,6 +129,11 @@ HANDED_ON |= {
     ),
 }
 OTHERS = {
+    "numbers and texts in one list": "marks = [1, 'none'] * 500\ndef rows():\n    for mark in marks:\n        yield mark\n"
+    "ds = make(rows, tf.string)\n",
+    "lists of numbers, each of another length": "marks = [[1], [1, 2]] * 500\ndef rows():\n    for mark in marks:\n"
+    "        yield mark\nds = make(rows, tf.int32)\n",
+    "numbers that a range counts": "def rows():\n    for n in range(9999):\n        yield n\nds = make(rows, tf.int32)\n",
     "names in another order each time": "import functools, random\n"
     + BEFORE.format(before=NAMED + "\n    random.shuffle(names)")
     + GIVEN.format(given="functools.partial(rows, folder='a')"),

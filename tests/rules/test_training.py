@@ -753,6 +753,26 @@ FORWARD |= {
     "net = keras.models.load_model(home / 'net.keras')\nfor x, y in dataset.batch(4):\n    print(net(x))",
     "a path of which nothing is known": "import os\nnet = keras.models.load_model(os.path.join('runs', input()))\n"
     "for x, y in dataset.batch(4):\n    print(net(x))",
+    "until something is wrong with the batch": (
+        "for x, y in dataset.batch(4):\n    scores = model(x)\n    if tf.reduce_sum(tf.cast(y > 9, tf.int32)) > 0:\n"
+        "        print('too large', y)\n        break\n    print(scores)"
+    ),
+    "all batches, or as many as a caller says": (
+        "def look(rows, count=-1):\n    for x, y in rows.take(count):\n        print(model(x))\n"
+        "look(dataset.batch(4))\nlook(dataset.batch(2), 50)"
+    ),
+    "parts of an array, by a method of the model": (
+        "class Net(keras.Model):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.inner = keras.layers.Dense(2)\n    def call(self, x):\n        return self.inner(x)\n"
+        "    def draws(self, x, size):\n"
+        "        parts = [self(part, training=True) for part in np.array_split(x, len(x) // size)]\n"
+        "        return np.concatenate(parts)"
+    ),
+    "noise, before a step on rows that are drawn": (
+        "judge = keras.models.load_model('judge.keras')\nwhile True:\n    drawn = np.random.choice(200, 16)\n"
+        "    made = model(np.random.normal(size=(16, 2)), training=False)\n"
+        "    judge.train_on_batch(rows[drawn], truth)\n    judge.train_on_batch(made, lies)"
+    ),
     "a main block that restores what it runs": TRIED.replace("net = Net()", "net = Net()\n    net.load_weights('w')"),
     "a main block with weights from elsewhere": TRIED.replace("return x", "return x + self.part(x)").replace(
         "def call", "def build(self, shape):\n        self.part = keras.applications.VGG16()\n    def call"
@@ -762,6 +782,22 @@ FORWARD |= {
     "net = keras.models.load_model('net', custom_objects={'Net': Net})\nfor x, y in dataset.batch(4):\n    print(net(x))",
 }
 NOT_FORWARD = {
+    "until one batch has a certain label": (
+        "for x, y in dataset.batch(4):\n    scores = model(x)\n    if np.argmax(y) == 3:\n        print(scores)\n        break"
+    ),
+    "until few rows are collected": (
+        "seen = []\nfor x, y in dataset.batch(4):\n    print(model(x))\n    seen.append(len(x))\n    if np.sum(seen) > 9:\n        break"
+    ),
+    "until few batches are collected": (
+        "seen = []\nfor x, y in dataset.batch(4):\n    seen.append(model(x))\n    if len(seen) > 3:\n        break"
+    ),
+    "as few batches as a caller says": (
+        "def look(rows, count=-1):\n    for x, y in rows.take(count):\n        print(model(x))\n"
+        "look(dataset.batch(4), 3)\nlook(dataset.batch(2), 2)"
+    ),
+    "as many batches as somebody says": "for x, y in dataset.batch(4).take(int(input())):\n    print(model(x))",
+    "five parts of an array": "for part in np.array_split(rows, 5):\n    print(model(part))",
+    "four parts of an array": "for part in np.array_split(rows, [9, 20, 30]):\n    print(model(part))",
     "a window that moves, by its number": "for k in range(5000):\n    print(model(rows[k:k + 9]))",
     "what a function gets that declares something else": TYPED.format(given="print(report, Probe(net))"),
     "another model under its name": TYPED.format(given="net = wrap(net)\n    report(net, 'wrapped')").replace(
@@ -1180,6 +1216,16 @@ def test_one_finding_for_the_tapes_of_one_step(tmp_path: Path) -> None:
         "    optimizer.apply_gradients(zip(a.gradient(l, w), w))\n"
     )
     assert codes(code, tmp_path) == ["TFG202"]
+
+
+def test_other_tapes_of_a_function_are_notes(tmp_path: Path) -> None:
+    """Protects agents whose update trains a critic and an actor: each step is shown."""
+    steps = 2 * f"\n    for turn in range(10):{textwrap.indent(STEP, '    ')}"
+    code = f"{HEAD}def update(x, y):{steps}for x, y in dataset:\n    update(x, y)\n"
+    (finding,) = [f for rule, f in findings(code, tmp_path) if rule.code == "TFG202"]
+    (other,) = [note for note in finding.notes if note.message == "this step runs eagerly, too"]
+    assert other.node is not finding.node
+    assert other.file.code(other.node) == "tf.GradientTape()"
 
 
 def test_path_to_the_step_is_reported(tmp_path: Path) -> None:

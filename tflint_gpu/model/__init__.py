@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         WEIGHT_ATTRIBUTES,
         WEIGHTED,
     )
-    from tflint_gpu.model.library.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS, TIMERS
+    from tflint_gpu.model.library.nondeterminism import CLOCKS, GENERATOR_DRAWS, GENERATORS
     from tflint_gpu.model.library.operations import OTHER_WORK, operation_named
     from tflint_gpu.model.library.precision import (
         CASTS,
@@ -116,7 +116,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.execution.forward_passes import EagerForward, ForwardPasses, called_model
     from tflint_gpu.model.tensorflow.execution.function_objects import FunctionObjects, ShortLived
     from tflint_gpu.model.tensorflow.execution.histories import Event, Histories
-    from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional
+    from tflint_gpu.model.tensorflow.execution.host_reads import HostReads, StepReads, is_conditional, times_steps
     from tflint_gpu.model.tensorflow.execution.invocations import Invocations
     from tflint_gpu.model.tensorflow.execution.program import FirstTraining, Program
     from tflint_gpu.model.tensorflow.execution.repetitions import Repetitions, innermost
@@ -135,6 +135,7 @@ if TYPE_CHECKING:
         IterationFlow,
         changed_in,
         counter_of,
+        elements_of,
         is_changed_in,
         is_occasional,
         names_of,

@@ -10,6 +10,8 @@ from tflint_gpu.model.library.spellings import spelled
 
 UNORDERED_SOURCES = frozenset("from_generator sample_from_datasets choose_from_datasets RandomDataset random".split())
 """What may give its elements in any order, whatever its arguments are."""
+CUTTING = "numpy.array_split"
+"""What cuts an array into as many parts as its second argument says."""
 _SOURCES = UNORDERED_SOURCES | frozenset("from_tensor_slices from_tensors range list_files zip load".split())
 """Static methods of `tf.data.Dataset`, and functions of `tf.data.experimental`, that make datasets."""
 _RECORDS = spelled("{TFRecord,TextLine,FixedLengthRecord}Dataset")

@@ -32,6 +32,8 @@ TEXT_METHODS = TOKENIZING - {"sequences_to_matrix"} | frozenset(
 """Methods that make as many numbers of a text as it has words."""
 BOUNDS_OF_A_ROW = (("observation_space", "low"), ("observation_space", "high"))
 """Attributes of a gym's environment that have as many numbers as an observation has."""
+ENVIRONMENTS = regex(r"(?i)(?:\w*_)?env(?:ironment)?")
+"""Names of one gym environment, whose `reset` and `step` give one observation; several are `envs`."""
 COUNTING = ("len", "int", "float", "bool", "round")
 """Builtins that give one Python number."""
 ELEMENTWISE = ("tf.", "numpy.", "keras.applications.")

@@ -315,12 +315,11 @@ def _of_instance(resolver: Resolver, origin: Origin, cls: Class, name: str) -> O
     definitions = resolver.definitions
     method = definitions.method(cls, name)
     is_self = isinstance(origin.node, cst.Param) and not origin.access_path
-    if is_self and (method is None or inheritance.is_left_to_subclasses(resolver, cls, method)):
-        below = _left_to_subclasses(resolver, origin, cls, name, method)
-        if below:
-            return below
+    below = _of_subclasses(resolver, origin, cls, name, method) if is_self else ()
+    if below and (method is None or inheritance.is_left_to_subclasses(resolver, cls, method)):
+        return below
     if method is not None:
-        return _of_method(resolver, origin, method)
+        return tuple(dict.fromkeys((*_of_method(resolver, origin, method), *below)))
     fields = definitions.fields(cls)
     if name in fields:
         given = _argument_of(resolver, origin, fields.index(name), name)
@@ -381,8 +380,8 @@ def _of_method(resolver: Resolver, origin: Origin, method: Function) -> Origins:
     return (Origin(method.file, method.node, receiver=origin),)
 
 
-def _left_to_subclasses(resolver: Resolver, origin: Origin, cls: Class, name: str, method: Function | None) -> Origins:
-    """What `self.name` is in a class that leaves it to its subclasses, whichever of them `self` is."""
+def _of_subclasses(resolver: Resolver, origin: Origin, cls: Class, name: str, method: Function | None) -> Origins:
+    """What `self.name` is where `self` is of a subclass that replaces it, whichever of them."""
     if method is None and resolver.definitions.attributes(cls, name):
         return ()
     values: list[Origin] = []

@@ -34,7 +34,7 @@ def subclasses(resolver: Resolver, cls: Class) -> tuple[Class, ...]:
 
 
 def overrides(resolver: Resolver, cls: Class, name: str) -> tuple[Function, ...]:
-    """The methods of a class's subclasses that `self.name` runs in its own methods, which leave it to them.
+    """The methods of a class's subclasses that `self.name` may run in its own methods.
 
     None of a class that many others fill in, as a library's: what all of them may do says nothing of one.
     """

@@ -80,6 +80,11 @@ class Origin:
         """Some content of this value, where no step leads into it."""
         return Origin(self.file, self.node, self.context, (*self.access_path, content))
 
+    @property
+    def whole(self) -> Origin:
+        """The value that this is some content of."""
+        return Origin(self.file, self.node, self.context)
+
     def is_of(self, file: File) -> bool:
         """Whether it comes from a file that is checked, or what it rests on does."""
         if self.file is file or (self.context is not None and self.context.is_own):

@@ -506,7 +506,7 @@ class KeptValues(Analysis):
     def _kind_of_part(self, origin: Origin) -> str | None:
         """The same of one object, also of what Keras's models and layers hold: `model.layers[1].kernel_regularizer`."""
         if origin.access_path:
-            whole = self.kinds.of(Origin(origin.file, origin.node, origin.context))
+            whole = self.kinds.of(origin.whole)
             first = origin.access_path[0].key
             if whole == "model" and first in ("layers", "optimizer", "loss"):
                 return "optimizer" if first == "optimizer" else "layer"

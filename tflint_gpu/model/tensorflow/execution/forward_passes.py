@@ -91,7 +91,7 @@ class ForwardPasses(Analysis):
         forwards: dict[LoopNode, dict[cst.Call, Invocation]] = {}
         innermost: dict[cst.Call, LoopNode] = {}
         for file, loop in self.loops.seen:
-            batches = self.data.batches(file, loop) if self.may_run_model(file, loop) else None
+            batches = self._batches(file, loop) if self.may_run_model(file, loop) else None
             if batches is None or (isinstance(loop, cst.BaseComp) and not self._goes_through_rows(file, loop, batches)):
                 continue  # `[layer(x) for x in inputs]` builds models as often as it runs them
             if self.loops.is_no_place(file, loop) or self.data.leaves_early(file, loop):
@@ -105,6 +105,11 @@ class ForwardPasses(Analysis):
                 forwards.setdefault(loop, {}).setdefault(run.call, run)
         own = ([run for run in runs.values() if innermost[run.call] is run.loop] for runs in forwards.values())
         return [self._forward_of(runs) for runs in own if runs]
+
+    def _batches(self, file: File, loop: LoopNode) -> Batches | None:
+        """What a loop goes through; batches of which nothing is known where it trains on some that it draws."""
+        is_training = self._trains_on_batches(file, loop)
+        return self.data.batches(file, loop) or (Batches(frozenset(), True) if is_training else None)
 
     def _goes_through_rows(self, file: File, loop: LoopNode, batches: Batches) -> bool:
         """Whether a loop yields batches, not parts of a network: nobody cuts symbols along their first axis."""
@@ -227,8 +232,16 @@ class ForwardPasses(Analysis):
         if isinstance(func, cst.Call) or is_library(run.file.name(func)):
             return False  # `Layer(...)(x)` builds a model
         if self.kinds.is_model(run.file, func, run.context):
-            return True
+            return not self.inference.must_be(run.file, func, self._is_little, run.context)
         return self.inference.must_be(run.file, func, self._is_network, run.context)
+
+    def _is_little(self, origin: Origin) -> bool:
+        """Whether a model of the project has no weights, and calls a few operations: it draws an action, say."""
+        cls = self.inference.instance_class(origin)
+        method = self.invocations.forward_of(cls) if cls is not None else None
+        if cls is None or method is None or not method.calls:
+            return False
+        return self._starts_little(cls) and not self.kinds.holds_variables(cls)
 
     def _is_network(self, origin: Origin) -> bool:
         """A model, a tf.Module with variables or layers, a class with both by itself, or a layer of the project."""

@@ -136,7 +136,7 @@ class Histories(Analysis):
 
     def whole(self, origin: Origin) -> Origin:
         """The object whose part a value is: `base` of `base.layers[3]` and of `base.get_layer("x")`."""
-        origin = Origin(origin.file, origin.node, origin.context)
+        origin = origin.whole
         call = origin.call
         if call is not None and isinstance(call.func, cst.Attribute) and call.func.attr.value == "get_layer":
             owners = self.inference.of(origin.file, call.func.value, origin.context)

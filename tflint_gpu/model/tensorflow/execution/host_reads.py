@@ -11,6 +11,7 @@ import libcst as cst
 from tflint_gpu.bounds import WALK_CALLS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.keras_methods import FORWARD_METHODS
+from tflint_gpu.model.library.nondeterminism import TIMERS
 from tflint_gpu.model.model import Analysis, Once
 from tflint_gpu.model.python.execution.walks import Frame
 from tflint_gpu.model.python.project.file import File
@@ -19,7 +20,7 @@ from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.syntax import Expression, FunctionNode, LoopNode, Node, dotted_name, method_name
 from tflint_gpu.model.tensorflow.execution.eager_loops import EagerLoops
 from tflint_gpu.model.tensorflow.loops.batches import LoopData
-from tflint_gpu.model.tensorflow.loops.block_bindings import body_of
+from tflint_gpu.model.tensorflow.loops.block_bindings import body_of, bound_by
 from tflint_gpu.model.tensorflow.loops.loop_flow import FEW_IN_ALL, IterationFlow
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import Training
@@ -28,6 +29,7 @@ from tflint_gpu.model.tensorflow.types.tapes import TAPES
 
 _READS = frozenset(["numpy", "item"])
 _NUMBERS = ("float", "int")
+_TEXTS = ("print", "format", "str")
 _Region: TypeAlias = LoopNode | FunctionNode
 _CONDITIONAL = (cst.If, cst.IfExp, cst.BooleanOperation, cst.ExceptHandler, cst.CompIf, cst.Assert)
 
@@ -270,6 +272,23 @@ class HostReads(Analysis):
         ) and not any(isinstance(node, cst.Attribute) and _is_counter(node) for node in walk(comparison))
 
 
+def times_steps(file: File, loop: LoopNode) -> bool:
+    """Whether a loop starts a clock in its iterations: `time.time() - start` only tells how long it has run."""
+    clocks = [call for call in file.calls_below.get(loop, ()) if file.name(call.func) in TIMERS]
+    bound = {binding.name for binding in bound_by(file, loop, file.tree.scope(loop))} if clocks else set()
+    return any(not _is_elapsed(file.tree.parents.get(call), call, bound) for call in clocks)
+
+
+def _is_elapsed(parent: Node | None, clock: cst.Call, bound: set[str]) -> bool:
+    return (
+        isinstance(parent, cst.BinaryOperation)
+        and isinstance(parent.operator, cst.Subtract)
+        and parent.left is clock
+        and isinstance(parent.right, cst.Name)
+        and parent.right.value not in bound
+    )
+
+
 def _is_asked(file: File, region: _Region, call: cst.Call, function: Function) -> bool:
     """Whether a test asks for what a function may have kept: an attribute that it sets, or another method beside it."""
     receiver = dotted_name(call.func.value) if isinstance(call.func, cst.Attribute) else None
@@ -307,14 +326,20 @@ def _expressions(file: File, loop: _Region) -> Iterator[Node]:
 
 
 def _recorded(file: File, tape: cst.Call) -> set[Node]:
-    """The calls in a tape's block, without what it is told not to record."""
+    """The calls in a tape's block, without what it is told not to record, or only keeps: `losses.append(loss)`."""
     tree = file.tree
     block = next((parent for parent in tree.ancestors(tape) if isinstance(parent, cst.With)), None)
     if block is None:
         return set()
     calls = [call for call in file.calls_below.get(block, ()) if tree.within(call, block.body)]
     left_out = [tree.statement(call) for call in calls if method_name(call) == "stop_recording"]
-    return {call for call in calls if not any(tree.within(call, node) for node in left_out)}
+    return {
+        call for call in calls if not _is_kept(file, call) and not any(tree.within(call, node) for node in left_out)
+    }
+
+
+def _is_kept(file: File, call: cst.Call) -> bool:
+    return method_name(call) == "append" and isinstance(file.tree.parents.get(call), cst.Expr)
 
 
 def _is_assigned(file: File, read: Node) -> bool:
@@ -345,7 +370,7 @@ def _tests(file: File, loop: _Region) -> list[Expression]:
 
 
 def _is_read(file: File, node: Node) -> bool:
-    """`x.numpy()`, `float(x)`, `print(x)`, `f"{x}"`, `"{}".format(x)`, `"%f" % x`."""
+    """`x.numpy()`, `float(x)`, `print(x)`, `str(x)`, `f"{x}"`, `"{}".format(x)`, `"%f" % x`."""
     if isinstance(node, cst.FormattedStringExpression):
         return True
     if isinstance(node, cst.BinaryOperation):
@@ -354,7 +379,7 @@ def _is_read(file: File, node: Node) -> bool:
     if isinstance(node.func, cst.Attribute):
         method, receiver = node.func.attr.value, node.func.value
         return (method in _READS and not node.args) or (method == "format" and isinstance(receiver, cst.SimpleString))
-    return any(file.names.is_builtin(node.func, name) for name in (*_NUMBERS, "print"))
+    return any(file.names.is_builtin(node.func, name) for name in (*_NUMBERS, *_TEXTS))
 
 
 def _read_by(node: Node) -> list[Expression]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 
 import libcst as cst
@@ -41,6 +42,7 @@ class EagerStep:
         file: of the tape, the first one in its function. loop: in `loop_file`. path: the calls between them.
         host_reads: what in the step keeps it from being traced as it is.
         functions: that the loop runs on the way to it, outermost first.
+        others: the other tapes of its function, which are traced with it.
     """
 
     file: File
@@ -50,6 +52,7 @@ class EagerStep:
     path: tuple[Frame, ...] = ()
     host_reads: tuple[Node, ...] = ()
     functions: tuple[Function, ...] = ()
+    others: tuple[cst.Call, ...] = ()
 
 
 class TrainingSteps(Analysis):
@@ -80,7 +83,10 @@ class TrainingSteps(Analysis):
                     innermost[run.call] = EagerStep(run.file, run.call, file, loop, run.path, reads, run.functions)
         steps: dict[tuple[LoopNode, Node | None], EagerStep] = {}
         for step in innermost.values():  # one finding for all tapes of a function: they are traced together
-            steps.setdefault((step.loop, step.functions[-1].node if step.functions else None), step)
+            key = step.loop, step.functions[-1].node if step.functions else None
+            known = steps.setdefault(key, step)
+            if known is not step:
+                steps[key] = replace(known, others=(*known.others, step.tape))
         return list(steps.values())
 
     def are_prepared_by(self, file: File, loop: LoopNode) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from tflint_gpu.bounds import ARRAY_STEPS
-from tflint_gpu.model.library.datasets import ITERATORS, TRANSFORMATIONS
+from tflint_gpu.model.library.datasets import CUTTING, ITERATORS, TRANSFORMATIONS
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import loops_around
@@ -145,6 +145,9 @@ class Iterations(Analysis):
                     return None
         name = file.name(call.func)
         is_sequence = any(file.names.is_builtin(call.func, sequence) for sequence in _SEQUENCES)
+        if name == CUTTING and len(args) > 1:
+            parts = self.constants.of(file, args[1], origin.context)
+            return parts if type(parts) is int else len(parts) + 1 if isinstance(parts, tuple | list) else None
         if (is_sequence or operation_named(name).makes_of_list) and args:
             return self.of(file, args[0])
         if method_name(call) in _DATASET_METHODS:

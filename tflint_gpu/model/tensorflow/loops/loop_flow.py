@@ -341,6 +341,13 @@ def outside(loop: LoopNode, expr: Expression) -> Expression:
     return expr if over is None or names_of(loop).isdisjoint(names_in(expr)) else over
 
 
+def elements_of(file: File, loop: LoopNode) -> Expression | None:
+    """What a loop takes its elements of, also where it counts them: `gpus` of `for i, gpu in enumerate(gpus)`."""
+    data = iterable(loop)
+    is_counted = isinstance(data, cst.Call) and data.args and file.names.is_builtin(data.func, "enumerate")
+    return cst.ensure_type(data, cst.Call).args[0].value if is_counted else data
+
+
 def names_of(loop: LoopNode) -> frozenset[str]:
     """The names that a `for` binds."""
     target = loop_target(loop)

@@ -10,14 +10,15 @@ from tflint_gpu.lazy_patterns import regex
 from tflint_gpu.model.library.classes import SEQUENCES
 from tflint_gpu.model.library.datasets import FLOWS, SAME_SAMPLES
 from tflint_gpu.model.library.operations import Operation, operation_named
-from tflint_gpu.model.library.shape_facts import BOUNDS_OF_A_ROW, TOKENIZING
+from tflint_gpu.model.library.shape_facts import BOUNDS_OF_A_ROW, ENVIRONMENTS, TOKENIZING
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.project.file import File
 from tflint_gpu.model.python.syntax.children import walk
 from tflint_gpu.model.python.syntax.operators import COMPARISONS
 from tflint_gpu.model.python.syntax.scopes import Binding
 from tflint_gpu.model.python.syntax.syntax import Expression, Node, argument, dotted_name, method_name
-from tflint_gpu.model.python.value_flow.origins import Context, Origin
+from tflint_gpu.model.python.value_flow.origins import ELEMENT, Context, Origin
+from tflint_gpu.model.tensorflow.loops.iterations import Iterations
 from tflint_gpu.model.tensorflow.tf_data.chains import Chain
 from tflint_gpu.model.tensorflow.tf_data.counts import counted_by
 from tflint_gpu.model.tensorflow.tf_data.pipelines import Pipelines
@@ -49,6 +50,7 @@ class Rows(Analysis):
         self._images = Images(self.inference, self.constants)
         self._pipelines = model.once(Pipelines)
         self._values = model.once(Values)
+        self._iterations = model.once(Iterations)
         self._takes_scalars = self.target.keras == 2 and self.target.tensorflow >= _SCALARS_SINCE
         self._asked: set[Node] = set()
 
@@ -59,7 +61,12 @@ class Rows(Analysis):
         is_single = self._must_be(
             file, expr, lambda o: self._is_single(o) or self._gets_row(file, expr, o, context), context
         )
-        return is_single or self._has_one_row(file, expr, context) or self._is_of_batches_of_one(file, expr)
+        return (
+            is_single
+            or self._has_one_row(file, expr, context)
+            or self._is_of_batches_of_one(file, expr)
+            or self._is_returned_single(file, expr, context)
+        )
 
     def _must_be(self, file: File, expr: Expression, holds: Callable[[Origin], bool], context: Context | None) -> bool:
         """Whether something holds of each value of an expression; what depends on itself adds no row.
@@ -73,6 +80,18 @@ class Rows(Analysis):
             return self.inference.must_be(file, expr, holds, context)
         finally:
             self._asked.discard(expr)
+
+    def _is_returned_single(self, file: File, expr: Expression, context: Context | None) -> bool:
+        """Whether functions of the project make one row of what they get: `self.transform(state)`."""
+        if not isinstance(expr, cst.Call):
+            return False
+        runs = self.inference.runs(file, expr, context)
+        entered = [(run.callee.function, self.inference.enter(file, expr, context, run)) for run in runs]
+        return bool(entered) and all(
+            returned and all(isinstance(value, cst.Name) and self.is_single(f.file, value, there) for value in returned)
+            for f, there in entered
+            for returned in (f.file.returned(f.node),)
+        )
 
     def _has_one_row(self, file: File, expr: Expression, context: Context | None) -> bool:
         """Whether its shape, where that is known, begins with one."""
@@ -95,12 +114,15 @@ class Rows(Analysis):
         return bool(chains) and all(chain.certain and _ends_with_batches_of_one(chain) for chain in chains)
 
     def _gets_row(self, file: File, expr: Expression, origin: Origin, context: Context | None) -> bool:
-        """Whether an image becomes a batch of one on the way: `if x.ndim == 3: x = x[None]`."""
+        """Whether one image or observation becomes a batch of one on the way: `if x.ndim == 3: x = x[None]`."""
         bindings = file.flow.lookup(expr.value, expr) if isinstance(expr, cst.Name) else ()
-        return any(
-            binding.value is not None and _is_for_images(file, binding) and self.is_single(file, binding.value, context)
+        is_batched = (
+            _is_for_images if self._images.is_image(origin) else _asks_for_axes if _is_observation(origin) else None
+        )
+        return is_batched is not None and any(
+            binding.value is not None and is_batched(file, binding) and self.is_single(file, binding.value, context)
             for binding in bindings
-        ) and self._images.is_image(origin)
+        )
 
     def is_single_input(self, file: File, expr: Expression, context: Context | None = None) -> bool:
         """Whether what a model gets has one row; its inputs may be a list, a tuple or a dictionary, or such in one.
@@ -165,18 +187,21 @@ class Rows(Analysis):
         for origin in self.inference.of(file, expr, context):
             if (handed := self._divisor_of_one(origin)) is not None:
                 return handed
-            call = origin.call
-            if call is None:
-                return None
-            name = origin.file.name(call.func) or ""
-            is_loader = name.rpartition(".")[2] in _LOADERS and name.startswith(("keras.", "tf."))
-            if not is_loader and not (name == "" and method_name(call) in FLOWS):
-                return None
-            size = argument(call, -1, "batch_size")
-            if size is None or not _is_one(self.constants.of(origin.file, size, origin.context)):
-                return None
-            return origin.file, call, size
+            return self._loader_of_one(origin)
         return None
+
+    def _loader_of_one(self, origin: Origin) -> tuple[File, cst.Call, Expression] | None:
+        call = origin.call
+        if call is None:
+            return None
+        name = origin.file.name(call.func) or ""
+        is_loader = name.rpartition(".")[2] in _LOADERS and name.startswith(("keras.", "tf."))
+        if not is_loader and not (name == "" and method_name(call) in FLOWS):
+            return None
+        size = argument(call, -1, "batch_size")
+        if size is None or not _is_one(self.constants.of(origin.file, size, origin.context)):
+            return None
+        return origin.file, call, size
 
     def _divisor_of_one(self, origin: Origin) -> tuple[File, cst.Call, Expression] | None:
         """The one by which a `Sequence` divides its rows to have its `__len__`, and the call that hands it over."""
@@ -198,7 +223,7 @@ class Rows(Analysis):
     def _is_single(self, origin: Origin) -> bool:
         node, file = origin.node, origin.file
         if origin.access_path:
-            return self._is_output(origin)
+            return self._is_output(origin) or self._is_batch_of_one(origin)
         if isinstance(node, cst.Subscript):
             return self._takes_one(file, node) or (
                 _is_whole(node.slice[0].slice) and self.is_single(file, node.value, origin.context)
@@ -219,6 +244,13 @@ class Rows(Analysis):
         targets = [assigned.target for assigned in unpacking.targets] if isinstance(unpacking, cst.Assign) else []
         is_unpacked = any(isinstance(target, cst.Tuple) and len(target.elements) > 1 for target in targets)
         return is_unpacked and data is not None and self.is_single_input(origin.file, data, origin.context)
+
+    def _is_batch_of_one(self, origin: Origin) -> bool:
+        """`flow[i]`, `next(flow)[0]`, or what a loop gets of a Keras loader of batches of one."""
+        taken, *parts = origin.access_path
+        is_batch = taken == ELEMENT or (taken.kind == "item" and taken.key is None)
+        is_input = not parts or [(part.kind, part.key) for part in parts] == [("item", 0)]
+        return is_batch and is_input and self._loader_of_one(origin.whole) is not None
 
     def _is_scaled(self, origin: Origin, array: Expression, number: Expression) -> bool:
         """`x / 255`, `(x - space.low) / (space.high - space.low)`."""
@@ -257,7 +289,11 @@ class Rows(Analysis):
                 return self._is_single(origin)
             return _lists_one(node) and origin.file.bound_to(node) not in origin.file.changed
 
-        return self.is_single(file, samples, context) or self._must_be(file, samples, holds, context)
+        return (
+            self.is_single(file, samples, context)
+            or self._must_be(file, samples, holds, context)
+            or self._iterations.of(file, samples) == 1  # `row = []`, `row.append(x)`
+        )
 
     def _gives_one(self, origin: Origin, call: cst.Call) -> bool:
         file, name, method = origin.file, origin.file.name(call.func), method_name(call)
@@ -434,19 +470,42 @@ def _inputs(node: cst.List | cst.Tuple | cst.Dict | cst.DictComp | cst.BinaryOpe
     yield from (e.value for e in node.elements if isinstance(e, cst.Element | cst.DictElement))
 
 
-def _is_for_images(file: File, binding: Binding) -> bool:
-    """Whether a name is bound where it has three axes, and not where it has four: `if len(x.shape) < 4:`."""
+def _is_observation(origin: Origin) -> bool:
+    """One observation of a gym's environment: `env.reset()`, with or without its notes, `env.step(action)[0]`."""
+    func = origin.node.func if isinstance(origin.node, cst.Call) else None
+    if not isinstance(func, cst.Attribute) or func.attr.value not in ("reset", "step"):
+        return False
+    environment = (dotted_name(func.value) or "").rpartition(".")[2]
+    is_first = [(part.kind, part.key) for part in origin.access_path] == [("item", 0)]
+    is_whole = func.attr.value == "reset" and not origin.access_path
+    return ENVIRONMENTS.fullmatch(environment) is not None and (is_first or is_whole)
+
+
+def _axes_test(file: File, binding: Binding) -> cst.ComparisonTarget | None:
+    """What the number of axes of a name is compared with where it is bound: `if len(x.shape) < 4:`."""
     branch = file.tree.parents.get(file.tree.block(binding.node))
     test = branch.test if isinstance(branch, cst.If) and branch.orelse is None else None
     if binding.kind != "assign" or not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
-        return False
-    asked, kind, [second] = test.left, "ndim", test.comparisons
+        return None
+    asked, kind = test.left, "ndim"
     if isinstance(asked, cst.Call) and len(asked.args) == 1 and file.names.is_builtin(asked.func, "len"):
         asked, kind = asked.args[0].value, "shape"
-    compare, bound = COMPARISONS.get(type(second.operator)), second.comparator
-    if dotted_name(asked) != f"{binding.name}.{kind}" or compare is None or not isinstance(bound, cst.Integer):
+    return test.comparisons[0] if dotted_name(asked) == f"{binding.name}.{kind}" else None
+
+
+def _is_for_images(file: File, binding: Binding) -> bool:
+    """Whether a name is bound where it has three axes, and not where it has four."""
+    test = _axes_test(file, binding)
+    compare, bound = (COMPARISONS.get(type(test.operator)), test.comparator) if test is not None else (None, None)
+    if compare is None or not isinstance(bound, cst.Integer):
         return False
     return compare(3, bound.evaluated_value) and not compare(4, bound.evaluated_value)
+
+
+def _asks_for_axes(file: File, binding: Binding) -> bool:
+    """Whether a name is bound where it has too few axes."""
+    test = _axes_test(file, binding)
+    return test is not None and isinstance(test.operator, cst.LessThan | cst.LessThanEqual | cst.Equal)
 
 
 def _reads_first_row(file: File, call: cst.Call) -> bool:

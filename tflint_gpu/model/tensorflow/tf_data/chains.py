@@ -109,8 +109,12 @@ class Operation:
         count, given = self.argument(0, "count"), argument(self.call, 0, "count")
         if isinstance(count, int):
             return 0 <= count <= _FEW
-        inference = self.constants.inference if self.constants is not None else None
-        return inference is None or given is None or not is_share(inference, self.file, given, self.context)
+        if self.constants is None or given is None:
+            return True
+        counts = self.constants.possible(self.file, given, self.context)
+        if counts and all(type(each) is int and not 0 <= each <= _FEW for each in counts):
+            return False
+        return not is_share(self.constants.inference, self.file, given, self.context)
 
     def most(self, given: int | None) -> int | None:
         """How many elements it leaves of so many, at most; None where that is not known."""

@@ -198,7 +198,7 @@ class Tensors:
         is_weights = first.kind == "attribute" and first.key in WEIGHT_ATTRIBUTES
         if self.yields is None or not is_weights or any(part.kind == "attribute" for part in others):
             return False
-        return self.kinds.of(Origin(origin.file, origin.node, origin.context)) in ("model", "layer")
+        return self.kinds.of(origin.whole) in ("model", "layer")
 
     def _may_be_nested(self, origin: Origin) -> bool:
         """Whether a part of a function's result may be a container: `tf.clip_by_global_norm(gradients, 1.0)[0]`."""
@@ -316,7 +316,7 @@ class Tensors:
         """Contents of a tensor, or of a container of tensors, are tensors; its static attributes are not."""
         if self._is_weights(origin) or self._is_component(origin):
             return Carry.TENSOR
-        whole = self._origin(Origin(origin.file, origin.node, origin.context))
+        whole = self._origin(origin.whole)
         if whole is Carry.TENSOR:
             if any(part.kind == "attribute" and part.key in STATIC_ATTRIBUTES for part in origin.access_path):
                 return Carry.HOST
