@@ -35,7 +35,8 @@ _CONTAINERS = frozenset(["list", "dict", "set"])
 _HOLDING = frozenset(["collections.deque"])
 _METHODS = CHANGES.union(ARRAY_CHANGES)
 _FRESH = ARRAY_METHODS | REDUCING_METHODS | HOST_READS
-_BY_NAME = ("globals", "vars", "locals", "getattr", "eval")
+_NAMESPACES = ("globals", "vars", "locals")
+_BY_NAME = (*_NAMESPACES, "getattr", "eval")
 MODULES = frozenset(["sys.modules", "__main__"])
 
 
@@ -126,6 +127,8 @@ class ChangesInPlace(Analysis):
 
     def is_part(self, origin: Origin, made: Mapping[Node, File]) -> bool:
         """Whether a value may be one of some objects, something in one, or a view of one: `row = array[0]`."""
+        if origin.call is not None and _builtin(origin.file, origin.call) in _NAMESPACES:
+            return False  # what it holds is another matter: `globals()["a"] = 1`
         shown = self.shown([origin])
         return any(
             self.may_be_any(o) or any(o.file is file and file.tree.within(o.node, node) for node, file in made.items())

@@ -501,6 +501,8 @@ class KeptValues(Analysis):
 
     def _keras_kinds(self, change: _Change) -> set[str | None]:
         """Which of Keras's own objects a change may be one of: "optimizer", "layer", "loss"."""
+        if change.place != "object":
+            return set()
         owners = self.in_place.shown(self.inference.of(change.file, change.owner))
         if any(map(self.in_place.may_be_any, owners)):
             return {"optimizer", "layer", "loss"}
