@@ -94,6 +94,17 @@ CHANGES = {  # what the program makes, what the step reads, what changes it
         "raw[:] = np.full(4, 0.5 ** turn, 'float32').tobytes()",
     ),
 }  # fmt: skip
+OPTIMIZER = {  # what the program makes, how the step names the optimizer, and what changes it
+    "a class that type makes": (
+        "Kit = type('Kit', (), {'sgd': sgd})\nkit = Kit()",
+        "kit.sgd",
+        "kit.sgd.clipvalue = CLIP",
+    ),
+    "globals": ("pass", "sgd", "globals()['sgd'].clipvalue = CLIP"),
+    "a context": ("pass", "sgd", "with contextlib.nullcontext(sgd) as same: same.clipvalue = CLIP"),
+    "a reference": ("ref = weakref.ref(sgd)", "sgd", "ref().clipvalue = CLIP"),
+    "a function's arguments": ("def same(*given): return given[0]", "sgd", "same(sgd).clipvalue = CLIP"),
+}
 WHILE = "\n\n\ndef fading():\n    while not done:\n        FADE\n        time.sleep(0.001)\n\n\n"
 ANYTIME = {  # those that depend on the time, or on the module that Python runs
     "a thread": (LIST + "\ndone = False" + WHILE.replace("FADE", "shares[0] *= 0.99") + "threading.Thread(target=fading).start()", "shares[0]", "pass"),
@@ -119,6 +130,7 @@ import sys
 import threading
 import time
 import types
+import weakref
 
 pairs = tf.data.Dataset.from_tensor_slices((data, data[:, :1])).batch(8)
 net = tf.keras.Sequential([tf.keras.layers.Input((4,)), tf.keras.layers.Dense(1)])
@@ -153,11 +165,26 @@ def test_what_changes_is_not_kept(case: str, tmp_path: Path) -> None:
     assert [finding.fix for finding in told] == [None]
 
 
+def _of_optimizer(made: str, read: str, change: str) -> str:
+    program = _program(made, "1.0", change.replace("CLIP", "0.01 / (turn + 1)"))
+    return program.replace("    sgd.apply", f"    {read}.apply")
+
+
+@pytest.mark.parametrize("case", OPTIMIZER)
+def test_an_optimizer_that_changes_is_not_kept(case: str, tmp_path: Path) -> None:
+    told = [f for rule, f in findings(_of_optimizer(*OPTIMIZER[case]), tmp_path) if rule.code == "TFG202"]
+    assert [finding.fix for finding in told] == [None]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CHANGES)
-def test_what_a_trace_would_keep(case: str) -> None:
+@pytest.mark.parametrize(
+    "program",
+    [*(_program(*case) for case in CHANGES.values()), *(_of_optimizer(*case) for case in OPTIMIZER.values())],
+    ids=[*CHANGES, *(f"an optimizer, by {case}" for case in OPTIMIZER)],
+)
+def test_what_a_trace_would_keep(program: str) -> None:
     """The same programs by hand under `tf.function` compute something else."""
     np = pytest.importorskip("numpy")
-    program = of_few_steps(_program(*CHANGES[case]))
+    program = of_few_steps(program)
     (eager, _), (traced, _) = results(program), results(program.replace("def update", "@tf.function\ndef update"))
     assert not np.allclose(eager, traced)

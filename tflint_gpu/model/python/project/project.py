@@ -37,7 +37,7 @@ _MOST_CLOSURES = 4
 """Of so many the names that their files give are held: those of 500 files take a megabyte."""
 
 _REPLACING = (
-    rb"\.NAME\s*=(?!=)|(?:patch|setattr|vars\(|__dict__)(?s:.)*?[\"'.]NAME[\"']"
+    rb"(?m:^[^#\n]*\b(?:OWNER|tf)\.NAME\s*=(?!=))|(?:patch|setattr|vars\(|__dict__)(?s:.)*?[\"'.]NAME[\"']"
     rb"|patch\.(?:multiple|dict)\([^\n]*\bNAME="
 )
 
@@ -227,8 +227,8 @@ class Project:
 
         By its name alone: `mock.patch("tensorflow.name")`, `setattr(tf, "name", 1)`, `tf.name = 1`.
         """
-        last = re.escape(name.rpartition(".")[2]).encode()
-        pattern = re.compile(_REPLACING.replace(b"NAME", last))
+        owner, last = (re.escape(part).encode() for part in name.split(".")[-2:])
+        pattern = re.compile(_REPLACING.replace(b"OWNER", owner).replace(b"NAME", last))
         text = file.source.text.encode("utf-8", "replace")
         if pattern.search(text) is not None or self.reached_mention(file.source, pattern):
             return True

@@ -35,7 +35,8 @@ _CONTAINERS = frozenset(["list", "dict", "set"])
 _HOLDING = frozenset(["collections.deque"])
 _METHODS = CHANGES.union(ARRAY_CHANGES)
 _FRESH = ARRAY_METHODS | REDUCING_METHODS | HOST_READS
-_BY_NAME = ("globals", "vars", "locals", "getattr", "eval")
+_NAMESPACES = ("globals", "vars", "locals")
+_BY_NAME = (*_NAMESPACES, "getattr", "eval")
 MODULES = frozenset(["sys.modules", "__main__"])
 
 
@@ -126,9 +127,11 @@ class ChangesInPlace(Analysis):
 
     def is_part(self, origin: Origin, made: Mapping[Node, File]) -> bool:
         """Whether a value may be one of some objects, something in one, or a view of one: `row = array[0]`."""
+        if origin.call is not None and _builtin(origin.file, origin.call) in _NAMESPACES:
+            return False  # what it holds is another matter: `globals()["a"] = 1`
         shown = self.shown([origin])
         return any(
-            self._may_be_any(o) or any(o.file is file and file.tree.within(o.node, node) for node, file in made.items())
+            self.may_be_any(o) or any(o.file is file and file.tree.within(o.node, node) for node, file in made.items())
             for o in shown
         )
 
@@ -171,6 +174,8 @@ class ChangesInPlace(Analysis):
             func.attr.value in SHARING_METHODS or not (name or func.attr.value in _FRESH)
         ):
             yield func.value
+        elif not name and not isinstance(func, cst.Attribute):
+            yield func  # of `type("Settings", (), {"rates": rates})()` the class
         if is_library(name) or self.inference.class_called(file, call) is not None:
             is_shown = name in SHARING_FUNCTIONS
         elif name.rpartition(".")[2][:1].isupper() or name in _HOLDING:
@@ -181,7 +186,7 @@ class ChangesInPlace(Analysis):
             is_shown = method_name(call) not in _FRESH
         yield from (arg.value for arg in call.args if is_shown)
 
-    def _may_be_any(self, origin: Origin) -> bool:
+    def may_be_any(self, origin: Origin) -> bool:
         """Whether a value is one that a program asks for by a name: `globals()["a"]`, or that a library passes."""
         node, file = origin.node, origin.file
         if any(content.key == "__dict__" for content in origin.access_path):
@@ -194,7 +199,8 @@ class ChangesInPlace(Analysis):
         if isinstance(node, cst.Call):
             return _builtin(file, node) in _BY_NAME
         name = file.name(node) if isinstance(node, cst.Name | cst.Attribute) else None
-        return name in MODULES or (isinstance(node, cst.Name) and name is None and not origin.is_of_none)
+        is_unknown = isinstance(node, cst.Name) and name is None and not hasattr(builtins, node.value)
+        return name in MODULES or is_unknown
 
 
 def _builtin(file: File, call: cst.Call) -> str:

@@ -469,8 +469,8 @@ class KeptValues(Analysis):
         for file in self.inference.seen.with_text("keras", calls[0][0]) if used else ():
             for name, changes in self._in_file(file).items():
                 for change in changes if name and name not in _READ_IN_GRAPHS else ():
-                    kind = "mode" if name == "trainable" else self._keras_kind(change)
-                    if kind is not None and kind in used and self._matters(change, order):
+                    kinds = {"mode"} if name == "trainable" else self._keras_kinds(change)
+                    if not used.isdisjoint(kinds) and self._matters(change, order):
                         text = _is_kept(f"{file.code(change.owner)}.{name}")
                         yield Blocker(file, change.node, text)
 
@@ -483,7 +483,8 @@ class KeptValues(Analysis):
 
     def _kinds_used(self, file: File, call: cst.Call) -> Iterator[str]:
         func = call.func
-        if isinstance(func, cst.Attribute) and self.kinds.must_be(file, func.value, "optimizer"):
+        owner = func.value if isinstance(func, cst.Attribute) else func
+        if method_name(call) == "apply_gradients" or self.kinds.must_be(file, owner, "optimizer"):
             yield "optimizer"
         elif self.kinds.is_model(file, func):
             yield "model"
@@ -498,10 +499,14 @@ class KeptValues(Analysis):
         """Whether models may have layers that do another thing in training while they are frozen."""
         return any(text in other.source.text for text in _MODAL for other in self.inference.seen.with_text(text, file))
 
-    def _keras_kind(self, change: _Change) -> str | None:
-        """Whether a change is one of an optimizer, a layer or a loss of Keras's own."""
-        kinds = {self._kind_of_part(origin) for origin in self.inference.of(change.file, change.owner)}
-        return next((kind for kind in ("optimizer", "layer", "loss") if kinds == {kind}), None)
+    def _keras_kinds(self, change: _Change) -> set[str | None]:
+        """Which of Keras's own objects a change may be one of: "optimizer", "layer", "loss"."""
+        if change.place != "object":
+            return set()
+        owners = self.in_place.shown(self.inference.of(change.file, change.owner))
+        if any(map(self.in_place.may_be_any, owners)):
+            return {"optimizer", "layer", "loss"}
+        return {self._kind_of_part(origin) for origin in owners} & {"optimizer", "layer", "loss"}
 
     def _kind_of_part(self, origin: Origin) -> str | None:
         """The same of one object, also of what Keras's models and layers hold: `model.layers[1].kernel_regularizer`."""
