@@ -81,10 +81,7 @@ class TrainableTooLate(Rule):
     name = "trainable-too-late"
     severity = "error"
     least_tensorflow = (2, 0)
-    required_substrings = (
-        (b".trainable",),
-        (b".fit", b"train_on_batch", b"trainable_variables", b"trainable_weights", b"Callback"),
-    )
+    nearby_substrings = (b".trainable =", b".trainable=")
     skips_tests = True
     skips_graphs = True
     skips_other_backends = True

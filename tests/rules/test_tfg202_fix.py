@@ -76,7 +76,7 @@ NOT_MENDED = {
         CLASS.replace("        return loss", "        self.last = loss\n        return loss") + RUN,
         "`self.last`",
     ),
-    "attribute that changes": (CLASS + "            self.rate *= 0.9\n" + RUN, "`self.rate` changes"),
+    "attribute that changes": (CLASS + "            self.rate *= 0.9\n" + RUN, "`self.rate` may change"),
     "variable": (STEP + "    c = tf.Variable(0.0)\n" + LOOP, "tf.Variable"),
     "optimizer": (STEP.replace("    grads", "    optimizer = keras.optimizers.SGD()\n    grads") + LOOP, "optimizer"),
     "NumPy": (STEP + "    return np.mean(loss)\n" + LOOP, "`np.mean` in the code would run only during tracing"),
@@ -91,7 +91,7 @@ NOT_MENDED = {
     "float": (STEP + "    return float(loss)\n" + LOOP, "`float` in the code needs a value"),
     "model bound again": (
         STEP + LOOP + "model = keras.Sequential([keras.layers.Dense(1)])\n" + LOOP,
-        "`model` changes",
+        "`model` may change",
     ),
     "print in the model": (
         "class Net(keras.Model):\n    def call(self, x):\n        print(x)\n        return x\nnet = Net()\n"

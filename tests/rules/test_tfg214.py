@@ -188,6 +188,14 @@ EAGER = {  # the row of the call, below HEAD
         "Writer().generate(np.array([[1]]))\n",
         4,
     ),
+    "a model, unless the folder is read that Keras 3 refuses": (
+        "class Watcher:\n    def __init__(self):\n        self.judge = tf.keras.Sequential([tf.keras.layers.Dense(3)])\n"
+        "    def look(self, frame):\n        return self.judge(frame[None]).numpy()\n"
+        "    def restore(self):\n        self.judge = tf.keras.models.load_model('exported/judge')\n"
+        "watcher = Watcher()\nif resumes:\n    watcher.restore()\n"
+        "for path in open('names'):\n    print(watcher.look(cv2.imread(path)))\n",
+        5,
+    ),
     "beside a traced training step": (
         "@tf.function\ndef learn(x):\n    with tf.GradientTape() as tape:\n        loss = tf.reduce_mean(model(x))\n"
         "    optimizer.apply_gradients(zip(tape.gradient(loss, model.weights), model.weights))\nstate = env.reset()\n"

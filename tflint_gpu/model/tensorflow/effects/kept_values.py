@@ -569,7 +569,7 @@ def _comes_between(change: _Change, order: RunOrder) -> bool:
 
 
 def _is_kept(text: str) -> str:
-    return f"`{text}` changes, but the graph would keep its first value"
+    return f"`{text}` may change, but the graph would keep its first value"
 
 
 def _may_be_kept(text: str, change: _Change) -> str:

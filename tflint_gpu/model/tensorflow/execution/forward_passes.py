@@ -288,8 +288,9 @@ class ForwardPasses(Analysis):
         if run.file.tree.attributes_set("call", "__call__"):
             return True
         models = self.inference.of(run.file, called_model(run.call), run.context)
-        if any(self._holds_loaded(origin) or self._is_revived(origin) for origin in models):
-            return True
+        revived = [self._is_revived(origin) for origin in models]
+        if any(map(self._holds_loaded, models)) or (all(revived) if self.target.keras >= 3 else any(revived)):
+            return True  # with Keras 3 `load_model` refuses the folder, so that the others are left
         method = self._method_of(run)
         if method is None:
             return False
