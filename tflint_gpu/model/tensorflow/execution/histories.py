@@ -107,9 +107,12 @@ class Histories(Analysis):
 
     @cached_property
     def sets_trainable(self) -> bool:
-        """Whether one of the files that are seen sets which weights are trained."""
-        files = self.inference.seen.with_text("trainable", self.file)
-        return any(file.tree.attributes_set("trainable") for file in files)
+        """Whether one of the files that are seen sets which weights are trained, and not as a property hands it on."""
+        return any(
+            not isinstance(function, cst.FunctionDef) or function.name.value != "trainable"
+            for file in self.inference.seen.with_text("trainable", self.file)
+            for function in (file.tree.function(assigned.target) for assigned in file.tree.attributes_set("trainable"))
+        )
 
     @cached_property
     def may_build_optimizers(self) -> bool:
