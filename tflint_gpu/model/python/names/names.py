@@ -233,15 +233,29 @@ class Names:
     def _from_star(self, name: str) -> str | None:
         if hasattr(builtins, name) and name not in ("abs", "sum"):
             return None
-        for binding in self.tree.root.bindings.get("*", ()):
-            module = canonical(binding.target)
+        starred = self.tree.root.bindings.get("*", ())
+        modules = [canonical(binding.target) for binding in starred]
+        for binding, module in zip(starred, modules, strict=True):
             if name in STAR_NAMES.get(module, ()):
                 return f"{module}.{name}"
             dotted = binding.target + ("" if binding.target.endswith(".") else ".") + name
             library = self._re_exported(dotted)
             if library != dotted:
                 return canonical(library)
-        return None
+        return _from_libraries(modules, name)
+
+
+def _from_libraries(modules: list[str], name: str) -> str | None:
+    """A name that star imports bring where all of them are of known libraries; the last one holds."""
+    from tflint_gpu.model.library.star_imports import names_brought_by  # for few files
+
+    brought: str | None = None
+    for module in modules:
+        names = names_brought_by(module)
+        if names is None:
+            return None
+        brought = canonical(f"{module}.{name}") if name in names else brought
+    return brought
 
 
 def _is_alias(binding: Binding) -> bool:
