@@ -247,12 +247,16 @@ def test_what_keeps_its_length_is_traced_plainly(program: str, tmp_path: Path) -
     assert "@tf.function\ndef traced_weigh" in fixed(code, tmp_path, "TFG214")
 
 
+OF_A_LAYER = (
+    "class Net(tf.keras.Model):\n    def __init__(self):\n        super().__init__()\n        self.last = tf.keras.layers.Dense(2)\n"
+    "    def call(self, x):\n        return self.last({})\n"
+)
 NEEDING = {
-    "lengths of Python's": "class Net(tf.keras.Model):\n    def call(self, x):\n        return tf.reshape(x, (x.shape[0], -1))\n",
+    "lengths of Python's": OF_A_LAYER.format("tf.reshape(x, (x.shape[0], -1))"),
     "the length in a loop": (
         "class Net(tf.keras.Model):\n    def call(self, x):\n        return sum(x[:, t] for t in range(x.shape[1]))\n"
     ),
-    "unstack": "class Net(tf.keras.Model):\n    def call(self, x):\n        return tf.add_n(tf.unstack(x, axis=1))\n",
+    "unstack": OF_A_LAYER.format("tf.add_n(tf.unstack(x, axis=1))"),
     "in a helper": (
         "def flat(t):\n    return tf.reshape(t, [t.get_shape()[0] * t.get_shape()[1], 4])\n"
         "class Net(tf.keras.Model):\n    def call(self, x):\n        return flat(x)\n"
