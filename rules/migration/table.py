@@ -11,6 +11,7 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
+from tflint_gpu.model import is_keras_3
 from tflint_gpu.model.library.spellings import names_of
 from tflint_gpu.rule import Applicability, NameChange
 
@@ -19,17 +20,11 @@ if TYPE_CHECKING:
 
 KERAS_3 = "Keras 3"
 TF_NAME = regex(r"\btensorflow((?:\.\w+)+)")
-_LEGACY_KERAS = (b"tf_keras", b"TF_USE_LEGACY_KERAS")
 _REPORTED = "an old name, if the target version or an earlier one removed, deprecated or renamed it"
 _NOT_REPORTED = "code in a `try` that handles missing names, and code under a condition on the version"
 _MOST_NAMES = 40
 """So many names are written out in a rule's documentation; the table of changes has all."""
 State = Literal["removed", "deprecated", "renamed"]
-
-
-def is_keras_3(model: Model) -> bool:
-    """Whether the program runs with Keras 3: it comes with the target version, and nothing asks for the old one."""
-    return model.target.keras >= 3 and not model.project.program_mentions(model.source, _LEGACY_KERAS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from tflint_gpu.model import Guards, Kinds, argument, is_for_tensorflow_1, names_in
+from tflint_gpu.model import Guards, Kinds, argument, is_for_tensorflow_1, is_keras_3, names_in
 from tflint_gpu.rule import Finding, Prediction, Rule
-
-from .table import is_keras_3
 
 if TYPE_CHECKING:
     from tflint_gpu.model import Expression, Model

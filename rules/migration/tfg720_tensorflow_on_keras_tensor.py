@@ -6,11 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from tflint_gpu.model import FunctionNode, Guards, Model, TracedFunctions, Tracing, operation_named
+from tflint_gpu.model import FunctionNode, Guards, Model, TracedFunctions, Tracing, is_keras_3, operation_named
 from tflint_gpu.model.library.classes import INPUTS
 from tflint_gpu.rule import Finding, Note, Prediction, Rule
-
-from .table import is_keras_3
 
 
 class TensorflowOnKerasTensor(Rule):

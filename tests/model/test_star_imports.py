@@ -31,6 +31,7 @@ def test_all_public_names_are_known(module: str) -> None:
         ("from tensorflow import *", "float16", "tf.float16"),
         ("from numpy import *\nfrom tensorflow import *", "float16", "tf.float16"),
         ("from tensorflow import *\nfrom numpy import *", "float16", "numpy.float16"),
+        ("from numpy import *\nfrom tensorflow.keras.backend import *", "square", "keras.backend.square"),
         ("from keras.layers import *\nfrom keras.utils import *", "PyDataset", "keras.utils.PyDataset"),
         ("from keras.utils import *\nfrom mystery import *", "PyDataset", None),
         ("from keras.layers import *", "PyDataset", None),

@@ -352,6 +352,33 @@ def test_two_models_that_one_method_builds(tmp_path: Path) -> None:
     assert not _said(TWO_OF_ONE_BUILDER + "    Duel().fight(sums, rows)\n", tmp_path)
 
 
+DUEL = """\
+from tensorflow import keras
+
+
+class Duel:
+    def __init__(self):
+        self.critic = keras.Sequential([keras.layers.Dense(1)])
+        self.critic.compile("adam", "mse")
+        self.critic.trainable = False
+        self.both = keras.Sequential([keras.layers.Dense(3), self.critic])
+        self.both.compile("adam", "mse")
+
+    def fight(self, rows, sums):
+        self.critic.train_on_batch(rows, sums)
+        self.both.train_on_batch(rows, sums)
+"""
+
+
+def test_a_model_that_an_imported_file_freezes(tmp_path: Path) -> None:
+    """Protects GANs whose class and program are two files; what `setattr` may set has no known order."""
+    (tmp_path / "duel.py").write_text(DUEL)
+    program = "from duel import Duel\nduel = Duel()\n{}for turn in range(2000):\n    duel.fight(rows(), sums())\n"
+    (text,) = _said(program.format(""), tmp_path)
+    assert "comes before the first step of `self.critic`" in text
+    assert _said(program.format("setattr(duel.critic, 'trainable', True)\n"), tmp_path) == []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", IN_CALLBACK)
 def test_a_callback_thaws_too_late(case: str, tmp_path: Path) -> None:

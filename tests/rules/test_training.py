@@ -753,20 +753,9 @@ FORWARD |= {
     "net = keras.models.load_model(home / 'net.keras')\nfor x, y in dataset.batch(4):\n    print(net(x))",
     "a path of which nothing is known": "import os\nnet = keras.models.load_model(os.path.join('runs', input()))\n"
     "for x, y in dataset.batch(4):\n    print(net(x))",
-    "until something is wrong with the batch": (
-        "for x, y in dataset.batch(4):\n    scores = model(x)\n    if tf.reduce_sum(tf.cast(y > 9, tf.int32)) > 0:\n"
-        "        print('too large', y)\n        break\n    print(scores)"
-    ),
     "all batches, or as many as a caller says": (
         "def look(rows, count=-1):\n    for x, y in rows.take(count):\n        print(model(x))\n"
         "look(dataset.batch(4))\nlook(dataset.batch(2), 50)"
-    ),
-    "parts of an array, by a method of the model": (
-        "class Net(keras.Model):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.inner = keras.layers.Dense(2)\n    def call(self, x):\n        return self.inner(x)\n"
-        "    def draws(self, x, size):\n"
-        "        parts = [self(part, training=True) for part in np.array_split(x, len(x) // size)]\n"
-        "        return np.concatenate(parts)"
     ),
     "noise, before a step on rows that are drawn": (
         "judge = keras.models.load_model('judge.keras')\nwhile True:\n    drawn = np.random.choice(200, 16)\n"

@@ -146,6 +146,7 @@ if TYPE_CHECKING:
     from tflint_gpu.model.tensorflow.loops.rows import Rows
     from tflint_gpu.model.tensorflow.loops.shape_changes import ShapeChanges
     from tflint_gpu.model.tensorflow.loops.yielded_numbers import yields_numbers
+    from tflint_gpu.model.tensorflow.runtime.keras_versions import is_keras_3
     from tflint_gpu.model.tensorflow.runtime.runtime import (
         GROWTH,
         INTER_THREADS,

@@ -233,29 +233,20 @@ class Names:
     def _from_star(self, name: str) -> str | None:
         if hasattr(builtins, name) and name not in ("abs", "sum"):
             return None
-        starred = self.tree.root.bindings.get("*", ())
+        from tflint_gpu.model.library.star_imports import names_brought_by  # for few files
+
+        starred = self.tree.root.bindings.get("*", ())[::-1]  # the last one holds
         modules = [canonical(binding.target) for binding in starred]
-        for binding, module in zip(starred, modules, strict=True):
-            if name in STAR_NAMES.get(module, ()):
-                return f"{module}.{name}"
+        brought = [names_brought_by(module) for module in modules]
+        is_known = None not in brought  # another module may bring any name, so that only some are told
+        for binding, module, names in zip(starred, modules, brought, strict=True):
+            if name in ((names or ()) if is_known else STAR_NAMES.get(module, ())):
+                return canonical(f"{module}.{name}")
             dotted = binding.target + ("" if binding.target.endswith(".") else ".") + name
             library = self._re_exported(dotted)
             if library != dotted:
                 return canonical(library)
-        return _from_libraries(modules, name)
-
-
-def _from_libraries(modules: list[str], name: str) -> str | None:
-    """A name that star imports bring where all of them are of known libraries; the last one holds."""
-    from tflint_gpu.model.library.star_imports import names_brought_by  # for few files
-
-    brought: str | None = None
-    for module in modules:
-        names = names_brought_by(module)
-        if names is None:
-            return None
-        brought = canonical(f"{module}.{name}") if name in names else brought
-    return brought
+        return None
 
 
 def _is_alias(binding: Binding) -> bool:

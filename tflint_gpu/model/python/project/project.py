@@ -36,8 +36,10 @@ _MOST_CHARACTERS = 8_000_000
 _MOST_CLOSURES = 4
 """Of so many the names that their files give are held: those of 500 files take a megabyte."""
 
+# The second way is looked for once for a text, which may be long.
 _REPLACING = (
-    rb"(?m:^[^#\n]*\b(?:OWNER|tf)\.NAME\s*=(?!=))|(?:patch|setattr|vars\(|__dict__)(?s:.)*?[\"'.]NAME[\"']"
+    rb"(?m:^[^#\n]*\b(?:OWNER|tf)\.NAME\s*=(?!=))"
+    rb"|\A(?=(?s:.)*?(?:patch|setattr|vars\(|__dict__))(?=(?s:.)*?[\"'.]NAME[\"'])"
     rb"|patch\.(?:multiple|dict)\([^\n]*\bNAME="
 )
 

@@ -27,6 +27,7 @@ from tflint_gpu.model.tensorflow.execution.training_steps import TrainingSteps
 from tflint_gpu.model.tensorflow.loops.batches import Batches, LoopData
 from tflint_gpu.model.tensorflow.loops.loop_flow import is_occasional
 from tflint_gpu.model.tensorflow.loops.rows import Rows
+from tflint_gpu.model.tensorflow.runtime.keras_versions import is_keras_3
 from tflint_gpu.model.tensorflow.runtime.runtime import Runtime
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.training.training import Training
@@ -84,6 +85,7 @@ class ForwardPasses(Analysis):
     rows = Once(Rows)
     construction = Once(Construction)
     try_outs = Once(TryOuts)
+    is_keras_3 = Once(is_keras_3)
 
     @cached_property
     def eager(self) -> list[EagerForward]:
@@ -289,7 +291,7 @@ class ForwardPasses(Analysis):
             return True
         models = self.inference.of(run.file, called_model(run.call), run.context)
         revived = [self._is_revived(origin) for origin in models]
-        if any(map(self._holds_loaded, models)) or (all(revived) if self.target.keras >= 3 else any(revived)):
+        if any(map(self._holds_loaded, models)) or (all(revived) if self.is_keras_3 else any(revived)):
             return True  # with Keras 3 `load_model` refuses the folder, so that the others are left
         method = self._method_of(run)
         if method is None:

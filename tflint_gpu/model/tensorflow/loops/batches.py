@@ -9,7 +9,6 @@ import libcst as cst
 
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.lazy_patterns import regex
-from tflint_gpu.model.library.datasets import CUTTING
 from tflint_gpu.model.library.operations import operation_named
 from tflint_gpu.model.model import Analysis, Model
 from tflint_gpu.model.python.execution.callers import is_in_iteration
@@ -178,9 +177,6 @@ class LoopData(Analysis):
         count, bound, is_reached = test.left, comparison.comparator, isinstance(comparison.operator, _REACHES)
         if isinstance(comparison.operator, cst.LessThan | cst.LessThanEqual):  # `3 <= step`
             count, bound, is_reached = bound, count, True
-        is_computed = isinstance(count, cst.Call) and (file.name(count.func) or "").startswith(("tf.", "numpy."))
-        if is_computed and isinstance(comparison.operator, cst.GreaterThan) and self.constants.of(file, bound) == 0:
-            return True  # `tf.reduce_sum(wrong) > 0` counts no iterations
         if isinstance(loop, cst.While) and counts_some(file, count, loop):
             return True
         bounds = [v for v in self.constants.possible(file, bound) if type(v) is int] if is_reached else []
@@ -350,7 +346,6 @@ class LoopData(Analysis):
         return bool(origins) and all(
             self.is_own_iterable(origin)
             or self.kinds.of(origin) == "sequence"
-            or origin.made_by == CUTTING
             or any(self._must_be_data(origin.file, joined) for joined in self.pipelines.joined(origin) or ())
             for origin in origins
         )
