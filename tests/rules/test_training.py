@@ -757,6 +757,11 @@ FORWARD |= {
         "def look(rows, count=-1):\n    for x, y in rows.take(count):\n        print(model(x))\n"
         "look(dataset.batch(4))\nlook(dataset.batch(2), 50)"
     ),
+    "a model of two operations and a weight": (
+        "class Scale(keras.Model):\n    def build(self, shape):\n        self.w = self.add_weight(shape=(shape[-1], 9))\n"
+        "    def call(self, x):\n        return tf.nn.relu(tf.matmul(x, self.w))\n"
+        "scale = Scale()\nfor x, _ in dataset.batch(4):\n    print(scale(x))"
+    ),
     "noise, before a step on rows that are drawn": (
         "judge = keras.models.load_model('judge.keras')\nwhile True:\n    drawn = np.random.choice(200, 16)\n"
         "    made = model(np.random.normal(size=(16, 2)), training=False)\n"

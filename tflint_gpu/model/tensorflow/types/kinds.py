@@ -125,6 +125,11 @@ def _stateful_among(calls: Iterable[cst.Call]) -> Iterator[cst.Call]:
                 yield call
 
 
+def _is_weight(origin: Origin) -> bool:
+    """What a layer of the project makes by `self.add_weight(...)`."""
+    return origin.call is not None and method_name(origin.call) in ("add_weight", "add_variable")
+
+
 def _is_optional(origin: Origin) -> bool:
     """Whether a value is a parameter that may be None, for which its function asks to make something else then."""
     node, file = origin.node, origin.file
@@ -240,7 +245,7 @@ class Kinds(Analysis):
         """Whether instances of a class get variables, layers or the like: else it computes nothing that is trained."""
         names = {name for current in self.inference.definitions.lineage(cls) for name in self._assigned(current)}
         return any(
-            self.of(origin) in ("variable", "layer", "model", "module")
+            self.of(origin) in ("variable", "layer", "model", "module") or _is_weight(origin)
             for name in names
             for attribute in self.inference.definitions.attributes(cls, name)
             for origin in self._values(attribute)
