@@ -220,9 +220,9 @@ class Project:
         """Whether one of the project's files that a file's imports reach has one of some byte strings."""
         return any(self._searches.mentioned(path).any_of(required) for path in self.reached(source))
 
-    def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes]) -> bool:
-        """Whether a file that a file's imports reach matches a pattern, by its bytes."""
-        return any(self.matches(path, pattern) for path in self.reached(source))
+    def reached_mention(self, source: SourceFile, pattern: re.Pattern[bytes], word: bytes = b"") -> bool:
+        """Whether a file that a file's imports reach matches a pattern, by its bytes; each match has a word."""
+        return any(self.matches(path, pattern, word) for path in self.reached(source))
 
     def replaces(self, file: File, name: str) -> bool:
         """Whether a file, or one that it reaches or that imports it, may give an attribute another value.
@@ -232,26 +232,27 @@ class Project:
         owner, last = (re.escape(part).encode() for part in name.split(".")[-2:])
         pattern = re.compile(_REPLACING.replace(b"OWNER", owner).replace(b"NAME", last))
         text = file.source.text.encode("utf-8", "replace")
-        if pattern.search(text) is not None or self.reached_mention(file.source, pattern):
+        if pattern.search(text) is not None or self.reached_mention(file.source, pattern, last):
             return True
-        return any(self.importing(file, pattern))
+        return any(self.importing(file, pattern, last))
 
-    def matches(self, path: Path, pattern: re.Pattern[bytes]) -> bool:
-        """Whether a file of the project matches a pattern, by its bytes."""
+    def matches(self, path: Path, pattern: re.Pattern[bytes], word: bytes = b"") -> bool:
+        """Whether a file of the project matches a pattern, by its bytes; each match has a word, which is found sooner."""
         key = (path, pattern.pattern)
         if key not in self._matched:
-            self._matched[key] = pattern.search(self._bytes.read(path) or b"") is not None
+            data = self._bytes.read(path) or b""
+            self._matched[key] = word in data and pattern.search(data) is not None
         return self._matched[key]
 
     def reached(self, source: SourceFile) -> tuple[Path, ...]:
         """The files of the project that a file's imports reach, itself left out, nearest first."""
         return self._imports.reached(source)
 
-    def importing(self, file: File, pattern: re.Pattern[bytes]) -> Iterator[File]:
+    def importing(self, file: File, pattern: re.Pattern[bytes], word: bytes = b"") -> Iterator[File]:
         """The files that import a file, directly or through others, and match a pattern, by their bytes."""
         own = file.source.path
         for path in self._places.importable_by(own):
-            other = self.file_at(path) if self.matches(path, pattern) else None
+            other = self.file_at(path) if self.matches(path, pattern, word) else None
             if other is not None and own in self.reached(other.source):
                 self._places.note_asked(own, path)
                 yield other
