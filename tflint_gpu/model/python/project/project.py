@@ -237,7 +237,7 @@ class Project:
         return any(self.importing(file, pattern, last))
 
     def matches(self, path: Path, pattern: re.Pattern[bytes], word: bytes = b"") -> bool:
-        """Whether a file of the project matches a pattern, by its bytes; each match has a word, which is found sooner."""
+        """Whether a file of the project matches a pattern, by its bytes; a word that each match has is found sooner."""
         key = (path, pattern.pattern)
         if key not in self._matched:
             data = self._bytes.read(path) or b""
