@@ -129,7 +129,8 @@ class MixedPrecision(Analysis):
                 return True
             for call in file.tree.calls:
                 made = self.inference.of(file, call.func) if not is_library(file.name(call.func)) else ()
-                if any(origin.node in nodes for origin in made) and not self._stays_in_keras(file, call):
+                is_model = any(origin.node in nodes and not origin.access_path for origin in made)
+                if is_model and not self._stays_in_keras(file, call):
                     return True
         return False
 
