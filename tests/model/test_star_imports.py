@@ -7,16 +7,22 @@ from pathlib import Path
 
 import pytest
 from checks import found, model_of
+from packaging.version import Version
 
 from tflint_gpu.model.library.star_imports import names_brought_by
 from tflint_gpu.model.python.syntax.syntax import dotted_name
 
+NEWEST = {"keras": "3.15", "numpy": "2.4", "tensorflow": "2.21"}
+"""The versions whose names are known; later ones may have more."""
 MODULES = ("activations", "callbacks", "layers", "losses", "metrics", "models", "optimizers", "regularizers", "utils")
 
 
 @pytest.mark.parametrize("module", ["numpy", "tensorflow", "keras", *(f"keras.{name}" for name in MODULES)])
 def test_all_public_names_are_known(module: str) -> None:
     """Protects programs that import by a star: a name that is left out means nothing to any rule."""
+    package = module.partition(".")[0]
+    if Version(importlib.import_module(package).__version__) >= Version(f"{NEWEST[package]}.9999"):
+        pytest.skip(f"{package} is later than {NEWEST[package]}")
     there = importlib.import_module(module)
     public = getattr(there, "__all__", None) or [name for name in dir(there) if not name.startswith("_")]
     known = names_brought_by({"tensorflow": "tf"}.get(module, module))
