@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,7 @@ class Renamed(Rule):
         """The old names of the file that are imported, or written in full."""
         renames = {rename.old: rename for rename in self.renames if rename.old}
         told = set[tuple[cst.CSTNode, str]]()
+        is_replaced = cache(partial(model.project.replaces, model.file))
         for mention in model.mentions.of(*renames):
             if isinstance(model.file.tree.parents.get(mention.node), cst.AssignTarget):
                 continue  # put there by a test or a patch: a call by this name works
@@ -114,7 +116,7 @@ class Renamed(Rule):
                 continue  # an import of several things out of a module that is gone
             told.add((place, mention.name))
             fix = _name_fix(model, mention, renames)
-            if fix is not None and model.project.replaces(model.file, rename.old):
+            if fix is not None and is_replaced(rename.old):
                 fix = None  # what a test puts in place of the old name is not called by the new one
             yield Use(rename, place, mention.node, shown(rename.old), error, fix)
 

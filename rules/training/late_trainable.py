@@ -53,7 +53,9 @@ class LateSettings(Analysis):
 
     def all(self) -> Iterator[LateSetting]:
         """Those that have no effect, and those by which a model is never trained."""
-        if self.code.functions_run_eagerly or not self.histories.sets_trainable or self._is_set_by_name:
+        if self.code.functions_run_eagerly or not self.histories.sets_trainable:
+            return
+        if self.histories.sets_trainable_by_name:
             return
         events = self.histories.events
         if any(map(_is_eager, events)):
@@ -66,15 +68,6 @@ class LateSettings(Analysis):
             if late is not None:
                 seen.add(event.node)
                 yield late
-
-    @property
-    def _is_set_by_name(self) -> bool:
-        """Whether `setattr(model, "trainable", ...)` sets it, too, which no event shows."""
-        return any(
-            len(call.args) > 1 and self.constants.of(file, call.args[1].value) == "trainable"
-            for file in self.inference.seen.with_text("setattr", self.file)
-            for call in file.calls_ending_with("setattr")
-        )
 
     # No effect.
 

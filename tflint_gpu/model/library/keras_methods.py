@@ -94,6 +94,8 @@ COMPUTING_METHODS = (
 """Methods of tapes, optimizers, metrics, variables, tensors and Python's own containers that only compute."""
 OVERRIDDEN_METHODS = frozenset(method for methods in TRACED_METHODS.values() for method in methods)
 """Methods that a program's own models, layers, metrics and losses define, and that Keras traces."""
+ADDING_WEIGHTS = ("add_weight", "add_variable")
+"""Methods of layers that make a weight."""
 GONE_ARGUMENTS = {
     "keras.optimizers.*": frozenset(["lr", "decay"]),
     "keras.layers.*": frozenset(["batch_input_shape", "init", "border_mode", "subsample", "output_dim"]),

@@ -230,17 +230,22 @@ class Names:
             return self.of(binding.value)
         return None
 
+    @cached_property
+    def _starred(self) -> list[tuple[Binding, str, Container[str]]]:
+        """The star imports, first the last one, which holds; the module of each, and the names that it is to bring."""
+        from tflint_gpu.model.library.star_imports import names_brought_by  # for few files
+
+        starred = [(b, canonical(b.target)) for b in reversed(self.tree.root.bindings.get("*", ()))]
+        known = [names for _, module in starred if (names := names_brought_by(module)) is not None]
+        if len(known) < len(starred):  # another module may bring any name, so that only some are told
+            return [(binding, module, STAR_NAMES.get(module, ())) for binding, module in starred]
+        return [(binding, module, names) for (binding, module), names in zip(starred, known, strict=True)]
+
     def _from_star(self, name: str) -> str | None:
         if hasattr(builtins, name) and name not in ("abs", "sum"):
             return None
-        from tflint_gpu.model.library.star_imports import names_brought_by  # for few files
-
-        starred = self.tree.root.bindings.get("*", ())[::-1]  # the last one holds
-        modules = [canonical(binding.target) for binding in starred]
-        brought = [names_brought_by(module) for module in modules]
-        is_known = None not in brought  # another module may bring any name, so that only some are told
-        for binding, module, names in zip(starred, modules, brought, strict=True):
-            if name in ((names or ()) if is_known else STAR_NAMES.get(module, ())):
+        for binding, module, names in self._starred:
+            if name in names:
                 return canonical(f"{module}.{name}")
             dotted = binding.target + ("" if binding.target.endswith(".") else ".") + name
             library = self._re_exported(dotted)

@@ -12,6 +12,7 @@ from tflint_gpu.bounds import WEIGHT_LAYERS
 from tflint_gpu.lazy_dataclasses import dataclass
 from tflint_gpu.model.library.classes import SEQUENTIAL, VARIABLES
 from tflint_gpu.model.library.keras_methods import (
+    ADDING_WEIGHTS,
     CELLS,
     HOLDING_VARIABLES,
     LAYER_FOLDERS,
@@ -114,7 +115,7 @@ class CreatedState(Analysis):
 
     def _adds_weight(self, file: File, call: cst.Call) -> bool:
         """`self.add_weight(...)` of Keras's own."""
-        if method_name(call) not in ("add_weight", "add_variable") or not isinstance(call.func, cst.Attribute):
+        if method_name(call) not in ADDING_WEIGHTS or not isinstance(call.func, cst.Attribute):
             return False
         cls = self.inference.definitions.self_class(file, call.func.value)
         if cls is None or not self.kinds.of_class(cls):

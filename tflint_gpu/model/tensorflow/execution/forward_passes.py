@@ -110,8 +110,8 @@ class ForwardPasses(Analysis):
 
     def _batches(self, file: File, loop: LoopNode) -> Batches | None:
         """What a loop goes through; batches of which nothing is known where it trains on some that it draws."""
-        is_training = self._trains_on_batches(file, loop)
-        return self.data.batches(file, loop) or (Batches(frozenset(), True) if is_training else None)
+        known = self.data.batches(file, loop)
+        return known or (Batches(frozenset(), True) if self._trains_on_batches(file, loop) else None)
 
     def _goes_through_rows(self, file: File, loop: LoopNode, batches: Batches) -> bool:
         """Whether a loop yields batches, not parts of a network: nobody cuts symbols along their first axis."""
@@ -231,8 +231,8 @@ class ForwardPasses(Analysis):
 
     def _is_callable_model(self, run: Invocation) -> bool:
         func = called_model(run.call)
-        if isinstance(func, cst.Call) or is_library(run.file.name(func)):
-            return False  # `Layer(...)(x)` builds a model
+        if not _may_be_model(run.file, func):
+            return False
         if self.kinds.is_model(run.file, func, run.context):
             return not self.inference.must_be(run.file, func, self._is_little, run.context)
         return self.inference.must_be(run.file, func, self._is_network, run.context)
@@ -353,9 +353,13 @@ class ForwardPasses(Analysis):
 
 def _may_be_forward(run: Invocation) -> bool:
     """Whether a call may run a model forward, by how it is written."""
-    func = called_model(run.call)
-    is_callable = isinstance(run.call.func, _CALLED) and not isinstance(func, cst.Call)
-    return bool(run.call.args) and is_callable and not is_library(run.file.name(func))
+    call = run.call
+    return bool(call.args) and isinstance(call.func, _CALLED) and _may_be_model(run.file, called_model(call))
+
+
+def _may_be_model(file: File, func: Expression) -> bool:
+    """Whether what is called may be a model: not a library's function, nor `Layer(...)(x)`, which builds one."""
+    return not isinstance(func, cst.Call) and not is_library(file.name(func))
 
 
 def called_model(call: cst.Call) -> Expression:

@@ -27,6 +27,7 @@ from tflint_gpu.model.python.syntax.syntax import (
 )
 from tflint_gpu.model.python.value_flow.origins import Context, Origin
 from tflint_gpu.model.tensorflow.execution.invocations import Invocations
+from tflint_gpu.model.tensorflow.tracing.dynamic_writes import DynamicWrites
 from tflint_gpu.model.tensorflow.tracing.tracing import Tracing
 from tflint_gpu.model.tensorflow.types.kinds import Kinds
 
@@ -91,6 +92,7 @@ class Histories(Analysis):
         self.kinds = model.once(Kinds)
         self.invocations = model.once(Invocations)
         self.tracing = model.once(Tracing)
+        self.writes = model.once(DynamicWrites)
         self._visited = 0
 
     @cached_property
@@ -112,6 +114,15 @@ class Histories(Analysis):
             not isinstance(function, cst.FunctionDef) or function.name.value != "trainable"
             for file in self.inference.seen.with_text("trainable", self.file)
             for function in (file.tree.function(assigned.target) for assigned in file.tree.attributes_set("trainable"))
+        )
+
+    @cached_property
+    def sets_trainable_by_name(self) -> bool:
+        """Whether `setattr(model, "trainable", ...)` sets it, too, which no event shows."""
+        return any(
+            write.name == "trainable"
+            for file in self.inference.seen.with_text("setattr", self.file)
+            for write in self.writes.of(file)
         )
 
     @cached_property

@@ -21,6 +21,7 @@ from tflint_gpu.model.library.classes import (
 )
 from tflint_gpu.model.library.datasets import is_source
 from tflint_gpu.model.library.devices import GPU_LISTS
+from tflint_gpu.model.library.keras_methods import ADDING_WEIGHTS
 from tflint_gpu.model.library.model_packages import OPTIMIZING_FUNCTIONS, is_model_of_package
 from tflint_gpu.model.library.tensor_functions import returns_tensor
 from tflint_gpu.model.model import Analysis, Model
@@ -127,7 +128,7 @@ def _stateful_among(calls: Iterable[cst.Call]) -> Iterator[cst.Call]:
 
 def _is_weight(origin: Origin) -> bool:
     """What a layer of the project makes by `self.add_weight(...)`."""
-    return origin.call is not None and method_name(origin.call) in ("add_weight", "add_variable")
+    return origin.call is not None and method_name(origin.call) in ADDING_WEIGHTS
 
 
 def _is_optional(origin: Origin) -> bool:
@@ -465,7 +466,7 @@ class Kinds(Analysis):
             parts = origin.access_path
             if len(parts) != 1 or parts[0].kind != "item" or not isinstance(parts[0].key, int):
                 return False
-            return self._lists_gpus(Origin(origin.file, origin.node, origin.context))
+            return self._lists_gpus(origin.whole)
 
         return self.inference.must_be(file, expr, is_item)
 
